@@ -1,0 +1,128 @@
+"""The decorators for compiled code: `kernel`, `entry` and `struct`.
+
+Numba's on-disk cache notices an edited file, but not an edited *callee in another file*: a cached caller would silently
+run old code. So every cached function of this package lives in a folder named after a digest of all kernel sources.
+See docs/adr/0002-safe-cache.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar, dataclass_transform
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.experimental import structref
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_Class = TypeVar("_Class")
+
+KEPT_DIGESTS = 4
+"""How many cache folders (package versions, Python versions) survive side by side."""
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function that other compiled functions call; it releases the GIL and never raises on division."""
+    compiled: _Function = numba.njit(nogil=True, error_model="numpy")(function)
+    return compiled
+
+
+def leaf(function: _Function) -> _Function:
+    """Compile a tiny function that is pasted into its callers, so that structs pass through it at no cost."""
+    compiled: _Function = numba.njit(nogil=True, error_model="numpy", inline="always")(function)
+    return compiled
+
+
+def entry(function: _Function) -> _Function:
+    """Compile a function that Python calls, kept in the on-disk cache."""
+    folder = cache_folder()
+    if folder is None:
+        return kernel(function)
+    saved, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    try:
+        compiled: _Function = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+    finally:
+        numba.config.CACHE_DIR = saved
+    return compiled
+
+
+@dataclass_transform(eq_default=False)
+def struct(cls: type[_Class]) -> type[_Class]:
+    """Turn an annotated class into a mutable struct that kernels pass by reference.
+
+    Compiled code builds one by calling the class with every field in order. With ``NUMBA_DISABLE_JIT=1`` it is an
+    ordinary Python class, so that tests can run the same kernels as plain Python.
+    """
+    fields = list(cls.__annotations__)
+    if numba.config.DISABLE_JIT:
+        return _plain_class(cls, fields)
+
+    class StructType(types.StructRef):  # type: ignore[misc]
+        def preprocess_fields(self, pairs: tuple[tuple[str, object], ...]) -> tuple[tuple[str, object], ...]:
+            return tuple((name, types.unliteral(kind)) for name, kind in pairs)
+
+    StructType.__name__ = StructType.__qualname__ = f"{cls.__name__}Type"
+    StructType.__module__ = cls.__module__
+    setattr(sys.modules[cls.__module__], StructType.__name__, StructType)
+    structref.define_constructor(cls, structref.register(StructType), fields)
+    return cls
+
+
+def _plain_class(cls: type[_Class], fields: list[str]) -> type[_Class]:
+    def initialise(self: object, *values: object) -> None:
+        for name, value in zip(fields, values, strict=True):
+            setattr(self, name, value)
+
+    cls.__init__ = initialise  # type: ignore[assignment, misc]
+    return cls
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where compiled code is kept, or None when no folder can be written (compilation is then repeated every start)."""
+    for root in _cache_roots():
+        folder = root / _source_digest()
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+            os.utime(folder)
+            _prune(root)
+            return folder
+    return None
+
+
+def _cache_roots() -> list[Path]:
+    chosen = os.environ.get("PARNIDAG_CACHE_DIR")
+    if chosen:
+        return [Path(chosen)]
+    per_user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return [Path(per_user) / "parnidag", Path(tempfile.gettempdir()) / f"parnidag-{os.getuid() if hasattr(os, 'getuid') else 0}"]
+
+
+@functools.cache
+def _source_digest() -> str:
+    """Digest of everything compiled code depends on: kernel sources, Numba, NumPy and Python."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if b"_jit" in source:
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source)
+    return digest.hexdigest()[:16]
+
+
+def _prune(root: Path) -> None:
+    """Remove the cache folders used longest ago."""
+    folders = sorted((f for f in root.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
+    for folder in folders[KEPT_DIGESTS:]:
+        shutil.rmtree(folder, ignore_errors=True)
