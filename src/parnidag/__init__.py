@@ -1,0 +1,62 @@
+"""The posterior over causal graphs: how probable every edge is.
+
+Importing the package costs next to nothing: each public name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from parnidag._version import __version__
+
+if TYPE_CHECKING:
+    from parnidag import samplers, scores
+    from parnidag.api import exact, sample
+    from parnidag.data import Data
+    from parnidag.errors import ParnidagError
+    from parnidag.posterior import Posterior
+    from parnidag.prior import EdgePrior
+    from parnidag.simulation import simulate
+    from parnidag.storage import load
+
+__all__ = [
+    "Data",
+    "EdgePrior",
+    "ParnidagError",
+    "Posterior",
+    "__version__",
+    "exact",
+    "load",
+    "sample",
+    "samplers",
+    "scores",
+    "simulate",
+]
+
+_MODULES = frozenset({"samplers", "scores"})
+
+_HOMES = {
+    "Data": "parnidag.data",
+    "EdgePrior": "parnidag.prior",
+    "ParnidagError": "parnidag.errors",
+    "Posterior": "parnidag.posterior",
+    "exact": "parnidag.api",
+    "load": "parnidag.storage",
+    "sample": "parnidag.api",
+    "simulate": "parnidag.simulation",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"parnidag.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'parnidag' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

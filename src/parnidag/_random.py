@@ -1,0 +1,79 @@
+"""Random decisions of the kernels: every one goes through a function of this file.
+
+The generator is xoshiro256++ (Blackman and Vigna, 2021): four 64-bit words that fit a checkpoint, one nanosecond a draw.
+The samplers never look at a raw uniform: they ask `happens`, `pick`, `below` or `skip`. So a test can put an enumerator
+of all outcomes in their place and compute the exact transition matrix of the production code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._jit import kernel, leaf
+
+RandomState = NDArray[np.uint64]
+
+
+def random_state(seed: int, chain: int) -> RandomState:
+    """Return the four words that start the generator of one chain; chains of one seed never overlap in practice."""
+    return np.random.SeedSequence(seed, spawn_key=(chain,)).generate_state(4, np.uint64)
+
+
+@leaf
+def next_word(rng: RandomState) -> np.uint64:
+    """Advance xoshiro256++ by one step and return 64 random bits."""
+    total = rng[0] + rng[3]
+    result = ((total << np.uint64(23)) | (total >> np.uint64(41))) + rng[0]
+    shifted = rng[1] << np.uint64(17)
+    rng[2] ^= rng[0]
+    rng[3] ^= rng[1]
+    rng[1] ^= rng[2]
+    rng[0] ^= rng[3]
+    rng[2] ^= shifted
+    rng[3] = (rng[3] << np.uint64(45)) | (rng[3] >> np.uint64(19))
+    return result
+
+
+@kernel
+def uniform(rng: RandomState) -> float:
+    """Return a number in [0, 1) with 53 random bits."""
+    return np.float64(next_word(rng) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def happens(rng: RandomState, probability: float) -> bool:
+    """Decide an event of the given probability. One uniform is drawn even when the answer is certain."""
+    return uniform(rng) < probability
+
+
+@kernel
+def pick(rng: RandomState, first: float, second: float) -> int:
+    """Return 1 with probability `first`, 2 with probability `second`, else 0."""
+    u = uniform(rng)
+    if u < first:
+        return 1
+    if u < first + second:
+        return 2
+    return 0
+
+
+@kernel
+def below(rng: RandomState, count: int) -> int:
+    """Return a uniformly random integer in 0 … count − 1."""
+    return np.int64(uniform(rng) * count)
+
+
+@kernel
+def skip(rng: RandomState, log_miss: float, limit: int) -> int:
+    """Return how many events of probability 1 − exp(log_miss) fail before the first that happens, at most `limit`.
+
+    Walking through a list by such skips visits each place independently with that probability, in time proportional to
+    the number of places visited.
+    """
+    failures = math.log(1.0 - uniform(rng)) / log_miss
+    if failures >= limit:
+        return limit
+    return np.int64(failures)

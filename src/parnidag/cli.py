@@ -1,0 +1,511 @@
+"""The command line: demo, sample, exact and simulate.
+
+Only this module turns words into objects. Everything heavy is imported inside the commands, so that ``--help`` and a
+mistyped option answer at once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from parnidag._version import __version__
+from parnidag.errors import ParnidagError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from parnidag.data import Data
+    from parnidag.posterior import Posterior
+    from parnidag.prior import EdgePrior
+    from parnidag.samplers.base import Sampler
+    from parnidag.simulation import Simulation
+
+USER_MISTAKE = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+PIPE_WIDTH = 250
+"""Help in a pipe is not wrapped: a pager or `grep` sees whole options."""
+
+app = App(
+    name="parnidag",
+    help="The posterior over causal graphs: how probable every edge is, from a table of data.",
+    version=f"parnidag {__version__}",
+)
+
+
+@Parameter(name="*", group=Group("Model", sort_key=2))
+@dataclass(frozen=True)
+class ModelOptions:
+    """What the data mean: the score and the prior over graphs."""
+
+    g: Annotated[float, Parameter(name="--g")] = 10.0
+    """Prior variance of an edge's weight, in units of the child's noise variance."""
+
+    h: Annotated[float | None, Parameter(name="--h")] = None
+    """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). Default: 1 / number of nodes."""
+
+    forbid: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
+    """An edge that no graph may have, written "parent,child" or "parent->child". Repeatable."""
+
+    require: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
+    """An edge that every graph must have, written the same way. Repeatable."""
+
+    max_parents: int | None = None
+    """The most parents a node may have."""
+
+    missing: Literal["raise", "drop"] = "raise"
+    """What to do with missing values: refuse the data, or drop the rows that have one."""
+
+    def data(self, path: Path) -> Data:
+        """Read the table."""
+        from parnidag.data import Data
+
+        return Data(path, missing=self.missing)
+
+    def prior(self) -> EdgePrior:
+        """Build the prior over graphs."""
+        from parnidag.prior import EdgePrior
+
+        return EdgePrior(
+            h=self.h,
+            forbidden=[_edge("--forbid", text) for text in self.forbid],
+            required=[_edge("--require", text) for text in self.require],
+            max_parents=self.max_parents,
+        )
+
+
+@Parameter(name="*", group=Group("Sampling", sort_key=1))
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How long the chains run, and which algorithm drives them."""
+
+    draws: int = 1000
+    """Graphs kept from each chain."""
+
+    tune: int | None = None
+    """Iterations before the first draw, not kept. Default: chosen from the number of nodes."""
+
+    thin: int | None = None
+    """Iterations from one draw to the next. Default: chosen from the number of nodes."""
+
+    chains: int = 4
+    """Independent chains; at least two are needed to judge convergence."""
+
+    seed: int | None = None
+    """Seed: the same one gives the same result. Default: a fresh one, kept in the result."""
+
+    sampler: Literal["parni", "adr", "mc3"] = "parni"
+    """The algorithm: PARNI-DAG, add-delete-reverse, or plain structure MCMC."""
+
+    kernel: Literal["gibbs", "printed"] | None = None
+    """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 as it is printed."""
+
+    start: Literal["empty"] | None = None
+    """Start from the empty graph. Default: the sampler's own start."""
+
+    def algorithm(self) -> Sampler:
+        """Build the sampler."""
+        from parnidag import samplers
+
+        if self.kernel is not None and self.sampler != "parni":
+            raise ParnidagError(f"--kernel {self.kernel} belongs to --sampler parni, not to {self.sampler}")
+        if self.sampler == "adr":
+            return samplers.ADR()
+        if self.sampler == "mc3":
+            return samplers.MC3()
+        return samplers.PARNI() if self.kernel is None else samplers.PARNI(kernel=self.kernel)
+
+
+@Parameter(name="*", group=Group("Output", sort_key=3))
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is printed and what is written."""
+
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.nc")] = None
+    """Save the posterior here, as netCDF."""
+
+    edges_csv: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None
+    """Save the matrix of edge probabilities here: a row for each parent, a column for each child."""
+
+    threshold: float = 0.5
+    """Print the edges at least this probable."""
+
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False
+    """Print nothing but errors."""
+
+    def check(self, data: Path) -> None:
+        """Refuse what cannot work before hours are spent on it."""
+        _check_readable(data)
+        if not 0 <= self.threshold <= 1:
+            raise ParnidagError(f"--threshold {self.threshold:g} must be between 0 and 1")
+        if self.output is not None and self.output.suffix != ".nc":
+            raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it {self.output}.nc")
+        if self.quiet and self.output is None and self.edges_csv is None:
+            raise ParnidagError("--quiet without --output or --edges-csv would leave nothing of the result")
+        _check_writable("--output", self.output, data)
+        _check_writable("--edges-csv", self.edges_csv, data)
+
+    def deliver(self, posterior: Posterior) -> None:
+        """Save first, so that nothing on the screen can cost the result, then print."""
+        from parnidag.simulation import write_csv
+
+        if self.output is not None:
+            posterior.save(self.output)
+        if self.edges_csv is not None:
+            table = posterior.edge_probabilities
+            write_csv(
+                self.edges_csv, list(table.columns), table.to_numpy(), row_names=list(table.index), corner="parent"
+            )
+        if self.quiet:
+            return
+        _print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
+        _print_conclusion(posterior)
+        for path in filter(None, (self.output, self.edges_csv)):
+            _say(f"Saved {path}")
+        if self.output is None:
+            _say("The posterior itself was not saved: add -o posterior.nc to keep it.")
+
+
+@app.command
+def demo(*, seed: int | None = None, rows: int = 400) -> int:
+    """Sample a small known network and compare the answer with the truth.
+
+    Parameters
+    ----------
+    seed
+        Seed of the data and of the chains. Default: a fixed one.
+    rows
+        Rows of data to simulate.
+    """
+    from parnidag.simulation import EXAMPLE_SEED, example_network
+
+    truth = example_network(rows=rows, seed=EXAMPLE_SEED if seed is None else seed)
+    _say(
+        f"An invented garden: {len(truth.names)} quantities, {len(truth.edges)} known effects, "
+        f"{rows} simulated rows (seed {truth.seed})."
+    )
+
+    import pandas as pd
+
+    import parnidag
+
+    posterior = parnidag.sample(pd.DataFrame(truth.values, columns=list(truth.names)), seed=truth.seed)
+    _print_beside_truth(posterior.edge_probabilities, truth)
+    _print_conclusion(posterior)
+    _say("Next, your own table:  parnidag sample your.csv -o posterior.nc")
+    return _exit_code(posterior)
+
+
+@app.command
+def sample(
+    data: Path,
+    /,
+    *,
+    sampling: SamplingOptions = SamplingOptions(),  # noqa: B008 (frozen)
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    results: OutputOptions = OutputOptions(),  # noqa: B008
+) -> int:
+    """Sample the graphs that could have made a table of data.
+
+    Ctrl-C stops the chains early and still prints and saves what they have found.
+
+    Parameters
+    ----------
+    data
+        The table: a CSV or Parquet file with one column for each node.
+    """
+    results.check(data)
+
+    import parnidag
+    from parnidag import scores
+
+    posterior = parnidag.sample(
+        model.data(data),
+        score=scores.Gaussian(g=model.g),
+        prior=model.prior(),
+        sampler=sampling.algorithm(),
+        start=sampling.start,
+        draws=sampling.draws,
+        tune=sampling.tune,
+        thin=sampling.thin,
+        chains=sampling.chains,
+        seed=sampling.seed,
+        progress=False if results.quiet else None,
+    )
+    results.deliver(posterior)
+    return _exit_code(posterior)
+
+
+@app.command
+def exact(
+    data: Path,
+    /,
+    *,
+    draws: int = 0,
+    seed: int | None = None,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    results: OutputOptions = OutputOptions(),  # noqa: B008
+) -> int:
+    """Compute the posterior exactly, for a small number of nodes.
+
+    Parameters
+    ----------
+    data
+        The table: a CSV or Parquet file with one column for each node.
+    draws
+        Independent graphs to draw from the posterior.
+    seed
+        Seed of the draws.
+    """
+    results.check(data)
+
+    import parnidag
+    from parnidag import scores
+
+    posterior = parnidag.exact(
+        model.data(data), score=scores.Gaussian(g=model.g), prior=model.prior(), draws=draws, seed=seed
+    )
+    results.deliver(posterior)
+    return _exit_code(posterior)
+
+
+@app.command
+def simulate(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], metavar="FILE.csv")],
+    nodes: int = 20,
+    edges: int | None = None,
+    rows: int = 500,
+    seed: int | None = None,
+    noise: float = 1.0,
+    truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
+) -> int:
+    """Simulate a table from a random linear Gaussian network.
+
+    Parameters
+    ----------
+    output
+        Write the table here.
+    nodes
+        Number of nodes, one column each.
+    edges
+        Number of edges of the random graph. Default: 1.5 a node.
+    rows
+        Number of rows.
+    seed
+        Seed. Default: a fresh one, printed.
+    noise
+        Standard deviation of the noise, beside weights of 0.5 to 1.5.
+    truth
+        Write the true graph here: a row for each parent, a column for each child, 1 for an edge.
+    """
+    from parnidag.simulation import simulate as simulate_network
+    from parnidag.simulation import write_csv
+
+    _check_writable("--output", output)
+    _check_writable("--truth", truth, output)
+    simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
+    write_csv(output, simulation.names, simulation.values)
+    size = f"{rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}"
+    _say(f"Saved {output}: {size}")
+    if truth is not None:
+        graph = simulation.adjacency.astype(int)
+        write_csv(truth, simulation.names, graph, row_names=simulation.names, corner="parent")
+        _say(f"Saved {truth}: the true graph")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; a user's mistake becomes one line on standard error.
+
+    Returns
+    -------
+    int
+        0 for success, 2 for a user's mistake, 130 after Ctrl-C.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail
+    _make_help_fit()
+    try:
+        command, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
+        code = command(*bound.args, **bound.kwargs)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except (CycloptsError, ParnidagError) as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        # Whoever read the output has left; without this the interpreter complains once more while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _make_help_fit() -> None:
+    """Draw the help in a terminal; in a pipe write it plainly, one option a line."""
+    if sys.stdout.isatty():
+        return
+    from rich.console import Console
+
+    app.help_formatter = "plain"
+    app.console = Console(file=sys.stdout, width=PIPE_WIDTH, color_system=None)
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"parnidag: error: {' '.join(message.split())}\n")
+    return USER_MISTAKE
+
+
+def _exit_code(posterior: Posterior) -> int:
+    if not posterior.settings.get("interrupted", False):
+        return 0
+    sys.stderr.write("parnidag: interrupted: this is what the chains had found by then\n")
+    return INTERRUPTED
+
+
+def _edge(option: str, text: str) -> tuple[str, str]:
+    """Read "parent,child", "parent->child" or "parent→child"; arrows first, since names may hold commas."""
+    for separator in ("->", "→", ","):
+        names = [name.strip() for name in text.split(separator)]
+        if len(names) == 2 and all(names):
+            return names[0], names[1]
+    raise ParnidagError(f'{option} {text!r} must be one edge, written "parent,child" or "parent->child"')
+
+
+def _check_readable(path: Path) -> None:
+    if not path.exists():
+        raise ParnidagError(f"{path}: no such file")
+    if path.is_dir():
+        raise ParnidagError(f"{path} is a folder, not a table")
+    if not os.access(path, os.R_OK):
+        raise ParnidagError(f"{path} may not be read: permission denied")
+
+
+def _check_writable(option: str, path: Path | None, source: Path | None = None) -> None:
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise ParnidagError(f"{option} {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ParnidagError(f"{option} {path} is a folder, not a file name")
+    if not os.access(path.parent, os.W_OK):
+        raise ParnidagError(f"{option} {path}: the folder {path.parent} may not be written to")
+    if source is not None and path.resolve() == source.resolve():
+        raise ParnidagError(f"{option} {path} would overwrite {source}")
+
+
+def _print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
+    """Print the probable edges, with the columns that this kind of result has."""
+    probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
+    _say(f"{nodes} nodes, {_number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
+    if probable.empty:
+        return
+    formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
+    known = [name for name in formats if name in probable and probable[name].notna().any()]
+    rows = [
+        [str(row["parent"]), str(row["child"]), *(_cell(row[name], formats[name]) for name in known)]
+        for row in probable.to_dict("records")
+    ]
+    _print_table(["parent", "child", *known], rows)
+
+
+def _print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
+    """Print the probable edges and the true ones, and how the two sets compare."""
+    true = set(truth.edges)
+    rows: list[list[str]] = []
+    found = {"yes": 0, "reversed": 0, "no": 0}
+    for probability, parent, child in _by_probability(probabilities):
+        kind = "yes" if (parent, child) in true else "reversed" if (child, parent) in true else "no"
+        if probability >= threshold:
+            found[kind] += 1
+        if probability >= threshold or kind == "yes":
+            rows.append([parent, child, f"{probability:.3f}", kind])
+    _print_table(["parent", "child", "probability", "in the true graph"], rows)
+    _say(
+        f"With probability {threshold:g} or more: {found['yes']} of the {len(true)} true edges, "
+        f"{found['reversed']} reversed, {found['no']} not in the true graph."
+    )
+
+
+def _by_probability(probabilities: pd.DataFrame) -> list[tuple[float, str, str]]:
+    cells = [
+        (float(probability), str(parent), str(child))
+        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
+        for child, probability in zip(probabilities.columns, row, strict=True)
+    ]
+    return sorted(cells, key=lambda cell: (-cell[0], *cell[1:]))
+
+
+def _print_conclusion(posterior: Posterior) -> None:
+    """Print the log evidence of an exact result, or whether the chains of a sampled one can be believed."""
+    if posterior.log_evidence is not None:
+        _say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
+        return
+    diagnostics = posterior.diagnostics()
+    _say(diagnostics.verdict)
+    for advice in diagnostics.advice:
+        _say(f"- {advice}")
+
+
+def _cell(value: object, number_format: str) -> str:
+    """Format a value; a figure that does not exist is a dash, not a "nan"."""
+    missing = value is None or value != value
+    return "-" if missing else format(value, number_format)
+
+
+def _number_of(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _say(text: str) -> None:
+    """Print a line: wrapped in a terminal, whole in a pipe."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(f"{text}\n")
+        return
+    from rich.console import Console
+
+    Console().print(text, markup=False, highlight=False)
+
+
+def _print_table(headings: list[str], rows: list[list[str]]) -> None:
+    """Print a table: drawn for the width of a terminal, aligned plain text in a pipe."""
+    widths = [max(len(line[k]) for line in [headings, *rows]) for k in range(len(headings))]
+    numeric = [heading in ("probability", "mcse", "ess", "rhat") for heading in headings]
+    if not sys.stdout.isatty():
+        for line in [headings, *rows]:
+            cells = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(line, widths, numeric, strict=True)]
+            sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    shown = list(range(len(headings)))
+    for dropped in ("rhat", "ess", "mcse", "evidence"):  # what a narrow terminal loses, in this order
+        if sum(widths[k] + 2 for k in shown) <= console.width:
+            break
+        shown = [k for k in shown if headings[k] != dropped]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    for k in shown:
+        table.add_column(headings[k], justify="right" if numeric[k] else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(row[k]) for k in shown))
+    console.print(table)

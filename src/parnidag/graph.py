@@ -1,0 +1,59 @@
+"""Graphs on the Python side: checks and conversions of adjacency matrices. `graph[i, j]` means i → j, everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.errors import ParnidagError
+
+Adjacency = NDArray[np.bool_]
+
+
+def topological_order(adjacency: Adjacency) -> list[int] | None:
+    """Return the nodes with every parent before its children, or None when there is a cycle.
+
+    Examples
+    --------
+    >>> topological_order(np.array([[0, 0], [1, 0]], bool))
+    [1, 0]
+    """
+    waiting = adjacency.sum(axis=0)
+    ready = [int(node) for node in np.flatnonzero(waiting == 0)]
+    order: list[int] = []
+    while ready:
+        node = ready.pop(0)
+        order.append(node)
+        for child in np.flatnonzero(adjacency[node]):
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(int(child))
+    return order if len(order) == len(adjacency) else None
+
+
+def check_adjacency(adjacency: object, n_nodes: int, argument: str) -> Adjacency:
+    """Return a boolean n × n copy of `adjacency`, or say what is wrong with the argument it came from."""
+    try:
+        array = np.array(adjacency)
+    except ValueError as error:
+        raise ParnidagError(f"{argument} cannot be read as a square matrix: {error}") from error
+    if array.shape != (n_nodes, n_nodes):
+        raise ParnidagError(f"{argument} must be a {n_nodes} × {n_nodes} matrix, got shape {array.shape}")
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        raise ParnidagError(f"{argument} must hold only 0 and 1 (graph[i, j] = 1 means i → j)")
+    graph = array.astype(bool)
+    if topological_order(graph) is None:
+        raise ParnidagError(f"{argument} has a directed cycle, so it is not a DAG")
+    return graph
+
+
+def edge_codes(adjacency: Adjacency) -> NDArray[np.int32]:
+    """Return each edge as the integer parent · n + child, in increasing order."""
+    return np.flatnonzero(adjacency).astype(np.int32)
+
+
+def adjacency_from_codes(codes: NDArray[np.int32], n_nodes: int) -> Adjacency:
+    """Return the matrix of a graph given by its edge codes."""
+    graph = np.zeros(n_nodes * n_nodes, bool)
+    graph[codes] = True
+    return graph.reshape(n_nodes, n_nodes)

@@ -1,0 +1,137 @@
+"""Local scores on demand: computed once, then remembered.
+
+The memo is a two-way cache of 64-byte records with the whole parent set in each, so a hit is verified and never a hash
+collision. It is bounded: new scores push old ones out. A score is a pure function of the node and its sorted parents, so
+what the memo happens to hold never changes a chain.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._jit import kernel
+from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, NO_NODE, ONE, ZERO, Net, Scratch
+from parnidag.scores.gaussian import gaussian_score
+
+ALIGNMENT = 64
+
+
+def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
+    """Return working memory for one chain with room for `memo_records` (a power of two) local scores."""
+    largest = max_parents + 1
+    return Scratch(
+        memo=empty_memo(memo_records),
+        marks=np.zeros(n_nodes + 1, np.int64),
+        stack=np.zeros(n_nodes + 1, np.int64),
+        family=np.zeros(largest + 1, np.int64),
+        factor=np.zeros((largest + 1, largest + 1)),
+    )
+
+
+def empty_memo(records: int) -> NDArray[np.void]:
+    """Return empty records, each on a cache line of its own."""
+    raw = np.zeros(records * MEMO_RECORD.itemsize + ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % ALIGNMENT
+    memo = raw[offset : offset + records * MEMO_RECORD.itemsize].view(MEMO_RECORD)
+    memo["node"] = NO_NODE
+    return memo
+
+
+@kernel
+def flipped_score(net: Net, node: int, other: int) -> float:
+    """Return the local log target of `node` with `other` added to its parents, or taken out if it is one.
+
+    −inf when that would be one parent too many.
+    """
+    adding = net.position[other, node] == ABSENT
+    degree = net.degree[node] + ONE if adding else net.degree[node] - ONE
+    if degree > net.max_parents:
+        return -math.inf
+    if degree > LONGEST_KEY:
+        write_family(net, node, other, adding)
+        return local_score(net, node, degree)
+    word = net.key[node] ^ net.words[0, other]
+    slot = np.int64(word & np.uint64(net.memo.size - 1))
+    tag = np.uint32(word >> np.uint64(32))
+    if holds(net, slot, tag, node, other, degree):
+        net.hits += ONE
+        return net.memo[slot]["score"]
+    if holds(net, slot ^ ONE, tag, node, other, degree):
+        net.hits += ONE
+        return net.memo[slot ^ ONE]["score"]
+    net.misses += ONE
+    write_family(net, node, other, adding)
+    score = local_score(net, node, degree)
+    remember(net, slot, tag, node, degree, score)
+    return score
+
+
+@kernel
+def holds(net: Net, slot: int, tag: np.uint32, node: int, other: int, degree: int) -> bool:
+    """Is the record in `slot` the one for `node` and its parents with `other` flipped? Compares the sets themselves."""
+    record = net.memo[slot]
+    if record["tag"] != tag or record["node"] != node or record["degree"] != degree:
+        return False
+    kept, row = record["parents"], net.parents[node]
+    if degree > net.degree[node]:
+        ahead = ZERO  # the record must be the parents with `other` among them
+        for k in range(degree):
+            if ahead == ZERO and kept[k] == other:
+                ahead = ONE
+            elif k - ahead >= net.degree[node] or kept[k] != row[k - ahead]:
+                return False
+        return ahead == ONE
+    ahead = ZERO  # the record must be the parents without `other`
+    for k in range(degree):
+        if row[k + ahead] == other:
+            ahead = ONE
+        if kept[k] != row[k + ahead]:
+            return False
+    return True
+
+
+@kernel
+def write_family(net: Net, node: int, other: int, adding: bool) -> None:
+    """Write the sorted parents of `node`, with `other` flipped, to the scratch array `family`."""
+    row, family = net.parents[node], net.family
+    count = ZERO
+    waiting = adding
+    for k in range(net.degree[node]):
+        parent = np.int64(row[k])
+        if waiting and parent > other:
+            family[count] = other
+            count += ONE
+            waiting = False
+        if parent != other:
+            family[count] = parent
+            count += ONE
+    if waiting:
+        family[count] = other
+
+
+@kernel
+def local_score(net: Net, node: int, degree: int) -> float:
+    """Compute the local log target of `node` given the first `degree` nodes in `family`: score plus edge prior."""
+    family = net.family
+    prior = 0.0
+    for k in range(degree):
+        prior += net.log_odds[family[k], node]
+    return gaussian_score(net.table, node, family, degree, net.factor) + prior
+
+
+@kernel
+def remember(net: Net, slot: int, tag: np.uint32, node: int, degree: int, score: float) -> None:
+    """Store a score; the record it displaces moves to the neighbouring slot."""
+    memo, family = net.memo, net.family
+    memo[slot ^ ONE] = memo[slot]
+    record = memo[slot]
+    record["score"] = score
+    record["tag"] = tag
+    record["node"] = node
+    record["degree"] = degree
+    kept = record["parents"]
+    for k in range(degree):
+        kept[k] = family[k]

@@ -1,0 +1,320 @@
+"""The state that every structure sampler shares: a DAG that can be edited fast, and what it scores.
+
+A `Net` holds the graph as sorted parent lists, the local score of every node, the list of edges, how long each edge has
+been there, and the memo of local scores. It is a compiled struct, built inside each entry from plain arrays
+(`GraphArrays`, `Scratch`, and the target's `Problem`), so that a chain's state is nothing but arrays that can be sent
+anywhere. All times are counted in finished iterations.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._jit import kernel, leaf, struct
+from parnidag._random import RandomState
+from parnidag.prior import FREE
+from parnidag.scores.gaussian import GaussianTable
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Words = NDArray[np.uint64]
+
+ABSENT = np.int64(-1)
+"""`position` of an edge that is not in the graph."""
+FIXED = np.int64(-2)
+"""`position` of a required edge: present, but not among the edges that moves may touch."""
+ONE = np.int64(1)
+ZERO = np.int64(0)
+
+LONGEST_KEY = 24
+"""Parent sets up to this size are memoised; a record then fills one 64-byte cache line."""
+MEMO_RECORD = np.dtype(
+    [("score", "f8"), ("tag", "u4"), ("node", "u2"), ("degree", "u2"), ("parents", "u2", (LONGEST_KEY,))]
+)
+NO_NODE = 65535
+"""`node` of an empty memo record."""
+
+
+class Problem(NamedTuple):
+    """The target as kernels see it: the same for all chains, never written to."""
+
+    table: GaussianTable
+    log_odds: Floats
+    """Log prior odds of each edge (n × n)."""
+    status: NDArray[np.uint8]
+    """Whether each edge is forbidden, free or required (n × n)."""
+    free: Codes
+    """Codes parent · n + child of the free edges."""
+    words: Words
+    """Random words that hash a node (row 1) and its set of parents (row 0)."""
+    max_parents: int
+
+
+class GraphArrays(NamedTuple):
+    """One chain's graph, scores and edge counts: what must survive between segments."""
+
+    parents: Codes
+    """Sorted parents of each node (n × the most parents allowed)."""
+    degree: Integers
+    """Number of parents."""
+    local: Floats
+    """Local log target of each node given its parents."""
+    key: Words
+    """Hash of each node with its parents."""
+    edges: Codes
+    """Codes of the present edges that moves may touch, in no particular order."""
+    since: Integers
+    """Iteration at which the edge in the same place of `edges` was last counted."""
+    position: Codes
+    """Place of each edge in `edges`, or ABSENT or FIXED (n × n)."""
+    count: Integers
+    """In how many iterations each edge was present, up to `since` (n × n)."""
+    rng: RandomState
+    integers: Integers
+    """edge_count, room, now, memo hits, memo misses."""
+    floats: Floats
+    """log posterior."""
+
+
+class Scratch(NamedTuple):
+    """Working memory of one chain: contents never change a result, so it is remade wherever the chain goes."""
+
+    memo: NDArray[np.void]
+    marks: Integers
+    stack: Integers
+    family: Integers
+    factor: Floats
+
+
+@struct
+class Net:
+    """The fields of `Problem`, `GraphArrays` and `Scratch` in one mutable struct."""
+
+    table: GaussianTable
+    log_odds: Floats
+    status: NDArray[np.uint8]
+    free: Codes
+    words: Words
+    max_parents: int
+    n: int
+    parents: Codes
+    degree: Integers
+    local: Floats
+    key: Words
+    edges: Codes
+    since: Integers
+    position: Codes
+    count: Integers
+    rng: RandomState
+    memo: NDArray[np.void]
+    marks: Integers
+    stack: Integers
+    family: Integers
+    factor: Floats
+    edge_count: int
+    room: int
+    now: int
+    hits: int
+    misses: int
+    log_posterior: float
+
+
+@kernel
+def open_net(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Net:
+    """Build the struct on top of the arrays."""
+    return Net(
+        problem.table,
+        problem.log_odds,
+        problem.status,
+        problem.free,
+        problem.words,
+        problem.max_parents,
+        np.int64(graph.degree.size),
+        graph.parents,
+        graph.degree,
+        graph.local,
+        graph.key,
+        graph.edges,
+        graph.since,
+        graph.position,
+        graph.count,
+        graph.rng,
+        scratch.memo,
+        scratch.marks,
+        scratch.stack,
+        scratch.family,
+        scratch.factor,
+        graph.integers[0],
+        graph.integers[1],
+        graph.integers[2],
+        graph.integers[3],
+        graph.integers[4],
+        graph.floats[0],
+    )
+
+
+@kernel
+def close_net(net: Net, graph: GraphArrays) -> None:
+    """Write back what the struct holds by value, and bring the edge counts up to date."""
+    settle_counts(net)
+    graph.integers[0] = net.edge_count
+    graph.integers[1] = net.room
+    graph.integers[2] = net.now
+    graph.integers[3] = net.hits
+    graph.integers[4] = net.misses
+    graph.floats[0] = net.log_posterior
+
+
+@leaf
+def odds(log_odds: float) -> float:
+    """Return exp(log_odds) without overflow; beyond e⁷⁰⁰ nothing changes an acceptance probability any more."""
+    return math.exp(min(log_odds, 700.0))
+
+
+@leaf
+def present(net: Net, i: int, j: int) -> bool:
+    """Is the edge i → j in the graph?"""
+    return net.position[i, j] != ABSENT
+
+
+@leaf
+def adjacent(net: Net, i: int, j: int) -> bool:
+    """Is there an edge between i and j, in either direction?"""
+    return net.position[i, j] != ABSENT or net.position[j, i] != ABSENT
+
+
+@kernel
+def add_edge(net: Net, i: int, j: int, score: float) -> None:
+    """Put i → j into the graph; `score` is the local score of j with its new parents."""
+    row = net.parents[j]
+    place = net.degree[j]
+    while place > 0 and row[place - 1] > i:
+        row[place] = row[place - 1]
+        place -= ONE
+    row[place] = i
+    net.degree[j] += ONE
+    net.key[j] ^= net.words[0, i]
+    replace_local(net, j, score)
+    slot = net.edge_count
+    net.edges[slot] = i * net.n + j
+    net.since[slot] = net.now
+    net.position[i, j] = slot
+    net.edge_count = slot + ONE
+    net.room -= places(net, i, j)
+
+
+@kernel
+def remove_edge(net: Net, i: int, j: int, score: float) -> None:
+    """Take i → j out of the graph; `score` is the local score of j with the parents that remain."""
+    row = net.parents[j]
+    last = net.degree[j] - ONE
+    place = last
+    while row[place] != i:
+        place -= ONE
+    for k in range(place, last):
+        row[k] = row[k + 1]
+    net.degree[j] = last
+    net.key[j] ^= net.words[0, i]
+    replace_local(net, j, score)
+    slot = np.int64(net.position[i, j])
+    net.count[i, j] += net.now - net.since[slot]
+    net.position[i, j] = ABSENT
+    final = net.edge_count - ONE
+    moved = np.int64(net.edges[final])
+    if slot != final:
+        net.edges[slot] = moved
+        net.since[slot] = net.since[final]
+        net.position[moved // net.n, moved % net.n] = slot
+    net.edge_count = final
+    net.room += places(net, i, j)
+
+
+@leaf
+def places(net: Net, i: int, j: int) -> int:
+    """Count the free ordered pairs between i and j when i → j is free; `room` is their sum over non-adjacent pairs."""
+    return ONE + ONE if net.status[j, i] == FREE else ONE
+
+
+@leaf
+def replace_local(net: Net, j: int, score: float) -> None:
+    """Set the local score of j and keep the total in step."""
+    net.log_posterior += score - net.local[j]
+    net.local[j] = score
+
+
+@kernel
+def is_ancestor(net: Net, source: int, node: int) -> bool:
+    """Does a directed path lead from `source` to `node`?
+
+    Depth-first over parent lists; the last mark counts the searches, so nothing is ever cleared.
+    """
+    if source == node:
+        return True
+    if net.degree[node] == 0:
+        return False
+    marks = net.marks
+    marks[net.n] += ONE
+    net.stack[0] = node
+    return climb(net, source, ONE)
+
+
+@kernel
+def has_detour(net: Net, i: int, j: int) -> bool:
+    """Does a path from i to j exist besides the edge i → j itself? Then that edge cannot be turned round."""
+    degree = net.degree[j]
+    if degree == 1:
+        return False
+    marks, stack, row = net.marks, net.stack, net.parents[j]
+    marks[net.n] += ONE
+    stamp = marks[net.n]
+    top = ZERO
+    for k in range(degree):
+        parent = np.int64(row[k])
+        if parent != i:
+            marks[parent] = stamp
+            stack[top] = parent
+            top += ONE
+    return climb(net, i, top)
+
+
+@kernel
+def climb(net: Net, source: int, top: int) -> bool:
+    """Search upwards from the first `top` nodes on the stack for `source`."""
+    parents, degree, marks, stack = net.parents, net.degree, net.marks, net.stack
+    stamp = marks[net.n]
+    while top > 0:
+        top -= ONE
+        current = stack[top]
+        for k in range(degree[current]):
+            parent = np.int64(parents[current, k])
+            if parent == source:
+                return True
+            if marks[parent] != stamp:
+                marks[parent] = stamp
+                stack[top] = parent
+                top += ONE
+    return False
+
+
+@leaf
+def settle_counts(net: Net) -> None:
+    """Credit every present edge with the iterations since it was last counted."""
+    n, now = net.n, net.now
+    for slot in range(net.edge_count):
+        code = np.int64(net.edges[slot])
+        net.count[code // n, code % n] += now - net.since[slot]
+        net.since[slot] = now
+
+
+@kernel
+def recompute_log_posterior(net: Net) -> None:
+    """Sum the local scores afresh, so that rounding does not pile up over millions of moves."""
+    total = 0.0
+    for j in range(net.n):
+        total += net.local[j]
+    net.log_posterior = total

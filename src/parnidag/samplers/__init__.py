@@ -1,0 +1,8 @@
+"""Samplers of graphs: settings you pass to `parnidag.sample(..., sampler=...)`."""
+
+from __future__ import annotations
+
+from parnidag.samplers.parni import PARNI
+from parnidag.samplers.structure import ADR, MC3
+
+__all__ = ["ADR", "MC3", "PARNI"]

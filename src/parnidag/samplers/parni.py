@@ -1,0 +1,345 @@
+"""PARNI-DAG: the pointwise adaptive random neighbourhood informed sampler (Algorithm 1 of the paper, corrected).
+
+One iteration draws a random set of positions (`neighbourhood`), visits them one sub-neighbourhood K_r at a time, and
+lets each choose its next state knowing what every alternative scores. Two kernels are exact:
+
+- ``"gibbs"``: given k, the pair (γ, k) has the law π(γ) p(k | γ). Each K_r is updated by a Metropolised Gibbs step that
+  leaves this law invariant, so every block stands on its own and nothing is rejected as a whole.
+- ``"printed"``: Algorithm 1. The blocks together form one proposal, accepted with probability
+  min{1, ∏ Z(r)/Z′(R − r + 1)} (Appendix D), else undone.
+
+The states of a block are {no edge, i → j} or {no edge, i → j, j → i}, less those that close a cycle. The log ratio of
+a state to the present one is that of π(γ) p(K_r | γ): adding i → j costs log(η/(1 − η)), removing it earns as much.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+
+from parnidag._jit import entry, kernel, leaf
+from parnidag._random import happens, pick
+from parnidag.errors import ParnidagError
+from parnidag.memo import flipped_score
+from parnidag.net import (
+    ONE,
+    ZERO,
+    Floats,
+    GraphArrays,
+    Net,
+    Problem,
+    Scratch,
+    add_edge,
+    close_net,
+    has_detour,
+    is_ancestor,
+    odds,
+    open_net,
+    present,
+    remove_edge,
+)
+from parnidag.samplers.base import Chain
+from parnidag.samplers.neighbourhood import draw_neighbourhoods
+from parnidag.samplers.tuning import BUCKETS, FIRST_OMEGA, Parni, ParniArrays, adapt, close_parni, next_refresh, open_parni, refresh_eta
+from parnidag.space.warmstart import warm_start
+from parnidag.target import Target
+from parnidag.trace import TraceArrays, close_trace, observe, open_trace, ready
+
+STAY, FIRST, SECOND = 0, 1, 2
+"""A block's choice: as it is; (i, j) flipped; the edge as j → i."""
+UNDO_HERE = np.int64(4)
+"""Added to an undo record when i → j was there before."""
+
+
+@dataclass(frozen=True)
+class PARNI:
+    """PARNI-DAG (Caron, Liang, Livingstone and Griffin, NeurIPS 2023), with its misprints corrected.
+
+    Parameters
+    ----------
+    kernel
+        ``"gibbs"`` updates each sub-neighbourhood by itself (the default: it mixes better on every problem measured);
+        ``"printed"`` is Algorithm 1 with one acceptance step for the whole iteration. Both are exact.
+    eta
+        How the probabilities η that steer the proposal follow the chain: ``"symmetric"`` averages the two directions of
+        an edge and never falls below half the warm start; ``"paper"`` is equation 9. The paper's can trap itself: an
+        edge not seen early is hardly tried again.
+    adapt
+        ``"tune"`` freezes η and ω when tuning ends, so that the chain is a plain Markov chain from then on;
+        ``"always"`` goes on adapting with diminishing steps, as the paper does.
+    target_evaluations
+        Sub-neighbourhoods evaluated in an iteration, on average; ω adapts to it.
+    kappa
+        η stays inside (κ, 1 − κ), so every edge is tried now and then. None: 0.01, or 1/n when that is smaller.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.PARNI(kernel="printed", target_evaluations=20).kernel
+    'printed'
+    """
+
+    kernel: Literal["gibbs", "printed"] = "gibbs"
+    eta: Literal["symmetric", "paper"] = "symmetric"
+    adapt: Literal["tune", "always"] = "tune"
+    target_evaluations: float = 10.0
+    kappa: float | None = None
+
+    name = "PARNI"
+
+    def __post_init__(self) -> None:
+        for argument, allowed in (
+            ("kernel", ("gibbs", "printed")),
+            ("eta", ("symmetric", "paper")),
+            ("adapt", ("tune", "always")),
+        ):
+            if getattr(self, argument) not in allowed:
+                raise ParnidagError(f"{argument} must be one of {allowed}, got {getattr(self, argument)!r}")
+        if not _is_number(self.target_evaluations) or not 0 < self.target_evaluations < math.inf:
+            raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
+        if self.kappa is not None and (not _is_number(self.kappa) or not 0 < self.kappa < 0.5):
+            raise ParnidagError(f"kappa must be a number between 0 and 0.5, or None, got {self.kappa!r}")
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 10 a node."""
+        return 10 * n_nodes
+
+    def prepare(self, target: Target) -> Floats:
+        """Compute the warm start π̃ of the edge probabilities (Appendix C)."""
+        return warm_start(target, self._kappa(target.n_nodes))
+
+    def begin(self, target: Target, prepared: Floats, chain: Chain, tune: int) -> None:
+        """Give a new chain its tuning parameters; η follows at the first iteration."""
+        n = target.n_nodes
+        most = n * (n - 1) // 2
+        chain.own = ParniArrays(
+            warm=prepared,
+            eta_odds=np.zeros((n, n)),
+            eta_logit=np.zeros((n, n)),
+            pairs=np.zeros(most, np.int32),
+            bucket_start=np.zeros(BUCKETS + 1, np.int64),
+            bucket_bound=np.zeros(BUCKETS),
+            bucket_miss=np.zeros(BUCKETS),
+            block_codes=np.zeros(most, np.int32),
+            block_pairs=np.zeros(most, np.bool_),
+            undo_codes=np.zeros(most, np.int32),
+            undo_moves=np.zeros(most, np.int64),
+            undo_scores=np.zeros(2 * most),
+            flags=np.array([self.kernel == "printed", self.eta == "symmetric", self.adapt == "always"]),
+            integers=np.array([tune, 0, 0, 0, 0, 0, 0], np.int64),
+            floats=np.array([FIRST_OMEGA, min(0.01, 1 / n), self._kappa(n), float(self.target_evaluations), 0.0, 0.0]),
+        )
+
+    def advance(self, target: Target, chain: Chain, steps: int) -> int:
+        """Run at most `steps` iterations in place and return how many were made."""
+        scratch = chain.scratch(target)
+        return int(advance_parni(target.problem, chain.graph, scratch, chain.trace, chain.own, np.int64(steps)))
+
+    def totals(self, chain: Chain) -> dict[str, float]:
+        """Return moves tried and accepted (blocks, or whole iterations when printed) and blocks evaluated."""
+        tried, accepted, evaluations = (float(x) for x in chain.own.integers[4:7])
+        return {"tried": tried, "accepted": accepted, "evaluations": evaluations}
+
+    def gauges(self, chain: Chain) -> dict[str, float]:
+        """Return ω."""
+        return {"omega": float(chain.own.floats[0])}
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": self.name, **asdict(self)}
+
+    def _kappa(self, n_nodes: int) -> float:
+        return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@entry
+def advance_parni(
+    problem: Problem,
+    graph: GraphArrays,
+    scratch: Scratch,
+    trace_arrays: TraceArrays,
+    arrays: ParniArrays,
+    steps: int,
+) -> int:
+    """Run PARNI for at most `steps` iterations."""
+    net: Net = open_net(problem, graph, scratch)
+    trace = open_trace(trace_arrays)
+    run = open_parni(arrays)
+    if net.now == ZERO and run.next_refresh == ZERO:
+        refresh_eta(net, run, ZERO)
+        run.next_refresh = next_refresh(net.n, ZERO)
+    done = np.int64(0)
+    if ready(net, trace):
+        while done < steps:
+            parni_iteration(net, run)
+            adapt(net, run)
+            done += ONE
+            if not observe(net, trace):
+                break
+    close_net(net, graph)
+    close_trace(trace, trace_arrays)
+    close_parni(run, arrays)
+    return done
+
+
+@kernel
+def parni_iteration(net: Net, run: Parni) -> None:
+    """Draw k, then visit every evaluated sub-neighbourhood; with the printed kernel, accept or undo the lot."""
+    draw_neighbourhoods(net, run)
+    run.evaluations += run.blocks
+    run.log_ratio = 0.0
+    run.undos = ZERO
+    for r in range(run.blocks):
+        visit_block(net, run, r)
+    if run.printed:
+        run.tried += ONE
+        if happens(net.rng, math.exp(min(0.0, log_acceptance(run)))):
+            run.accepted += ONE
+        else:
+            undo_all(net, run)
+    else:
+        run.tried += run.blocks
+
+
+@leaf
+def log_acceptance(run: Parni) -> float:
+    """Σ log Z(r) − log Z′(R − r + 1), the log of the ratio in Appendix D."""
+    return run.log_ratio
+
+
+@kernel
+def visit_block(net: Net, run: Parni, r: int) -> None:
+    """Score the states of K_r against the present one and move to the state that is chosen."""
+    code, pair = np.int64(run.block_codes[r]), run.block_pairs[r]
+    i, j = code // net.n, code % net.n
+    here = present(net, i, j)
+    flipped = flipped_score(net, j, i)
+    gain = flipped - net.local[j]
+    first = gain + run.eta_logit[i, j] if here else gain - run.eta_logit[i, j]
+    second, turned = -math.inf, 0.0
+    if pair:
+        turned = flipped_score(net, i, j)
+        second = turned - net.local[i] - run.eta_logit[j, i]
+        if here:
+            second += first
+    choice = printed_choice(net, run, first, second, code) if run.printed else gibbs_choice(net, first, second, code)
+    if choice == STAY:
+        return
+    if run.printed:
+        note_undo(net, run, code, choice, here)
+    else:
+        run.accepted += ONE
+    make_move(net, code, choice, flipped, turned)
+
+
+@kernel
+def gibbs_choice(net: Net, first: float, second: float, code: int) -> int:
+    """Metropolised Gibbs (Liu 1996): propose a different state s ∝ w_s, accept with (1 − p_present)/(1 − p_s).
+
+    With the present state weighing 1 that moves to s with probability w_s / max(w_1 + w_2, 1 + w_1 + w_2 − w_s), which
+    is at most w_s. So a first coin with the larger probability min{1, w_1 + w_2} settles most cases before the search
+    for cycles; if it falls for moving, impossible states are left out and a second coin corrects for the first.
+    """
+    w1, w2 = odds(first), odds(second)
+    bound = min(1.0, w1 + w2)
+    if not happens(net.rng, bound):
+        return STAY
+    w1 = w1 if first_possible(net, code) else 0.0
+    w2 = w2 if w2 > 0.0 and second_possible(net, code) else 0.0
+    others = w1 + w2
+    if others == 0.0:
+        return STAY
+    to_first, to_second = w1 / max(others, 1.0 + w2), w2 / max(others, 1.0 + w1)
+    return pick(net.rng, to_first / bound, to_second / bound)
+
+
+@kernel
+def printed_choice(net: Net, run: Parni, first: float, second: float, code: int) -> int:
+    """Equation 5 with g(x) = min{1, x}: choose s ∝ g(w_s), and account for Z(r)/Z′(R − r + 1).
+
+    The first coin has the largest probability of moving, when no state is impossible, as in `gibbs_choice`. A block that
+    stays has Z = Z′.
+    """
+    g1, g2 = min(1.0, odds(first)), min(1.0, odds(second))
+    bound = (g1 + g2) / (1.0 + g1 + g2)
+    if not happens(net.rng, bound):
+        return STAY
+    if not first_possible(net, code):
+        first, g1 = -math.inf, 0.0
+    if g2 == 0.0 or not second_possible(net, code):
+        second, g2 = -math.inf, 0.0
+    z = 1.0 + g1 + g2
+    choice = pick(net.rng, g1 / z / bound, g2 / z / bound)
+    if choice != STAY:
+        run.log_ratio += math.log(z / reverse_normaliser(first, second, choice))
+    return choice
+
+
+@kernel
+def reverse_normaliser(first: float, second: float, choice: int) -> float:
+    """Z′: the sum of g over the same states of the block, seen from the state that was chosen."""
+    chosen = first if choice == FIRST else second
+    return odds(min(0.0, -chosen)) + odds(min(0.0, first - chosen)) + odds(min(0.0, second - chosen))
+
+
+@kernel
+def first_possible(net: Net, code: int) -> bool:
+    """Does flipping (i, j) leave a DAG?"""
+    i, j = code // net.n, code % net.n
+    return present(net, i, j) or not is_ancestor(net, j, i)
+
+
+@kernel
+def second_possible(net: Net, code: int) -> bool:
+    """Does the edge j → i, in place of whatever is between i and j, leave a DAG?"""
+    i, j = code // net.n, code % net.n
+    if present(net, i, j):
+        return not has_detour(net, i, j)
+    return not is_ancestor(net, i, j)
+
+
+@kernel
+def make_move(net: Net, code: int, choice: int, flipped: float, turned: float) -> None:
+    """Carry out a choice; `flipped` and `turned` are the new local scores of j and i."""
+    i, j = code // net.n, code % net.n
+    here = present(net, i, j)
+    if here:
+        remove_edge(net, i, j, flipped)
+    elif choice == FIRST:
+        add_edge(net, i, j, flipped)
+    if choice == SECOND:
+        add_edge(net, j, i, turned)
+
+
+@kernel
+def note_undo(net: Net, run: Parni, code: int, choice: int, here: bool) -> None:
+    """Write down what a rejected proposal must restore."""
+    i, j = code // net.n, code % net.n
+    run.undo_codes[run.undos] = code
+    run.undo_moves[run.undos] = choice + UNDO_HERE if here else choice
+    run.undo_scores[2 * run.undos] = net.local[j]
+    run.undo_scores[2 * run.undos + 1] = net.local[i]
+    run.undos += ONE
+
+
+@kernel
+def undo_all(net: Net, run: Parni) -> None:
+    """Take back the moves of a rejected proposal, last first."""
+    for k in range(run.undos - ONE, -1, -1):
+        code, move = np.int64(run.undo_codes[k]), run.undo_moves[k]
+        i, j = code // net.n, code % net.n
+        here = move >= UNDO_HERE
+        choice = move - UNDO_HERE if here else move
+        if choice == SECOND:
+            remove_edge(net, j, i, run.undo_scores[2 * k + 1])
+        elif not here:
+            remove_edge(net, i, j, run.undo_scores[2 * k])
+        if here:
+            add_edge(net, i, j, run.undo_scores[2 * k])

@@ -1,0 +1,295 @@
+"""Data whose graph is known: a random linear Gaussian network, and a small named one for the demonstration."""
+
+from __future__ import annotations
+
+import csv
+import operator
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from parnidag.errors import ParnidagError
+
+EDGES_PER_NODE = 1.5
+"""Edges a node in a random network when the caller does not say: sparse, as in most applications."""
+
+EXAMPLE_SEED = 2023
+EXAMPLE_ROWS = 400
+
+_GARDEN: tuple[tuple[str, str, float], ...] = (
+    ("altitude", "rain", 0.8),
+    ("altitude", "temperature", -0.9),
+    ("sunlight", "temperature", 0.9),
+    ("rain", "soil_moisture", 1.1),
+    ("irrigation", "soil_moisture", 0.9),
+    ("compost", "earthworms", 0.9),
+    ("soil_moisture", "earthworms", 0.8),
+    ("compost", "soil_nitrogen", 1.0),
+    ("earthworms", "soil_nitrogen", 0.7),
+    ("soil_moisture", "root_depth", -0.9),
+    ("root_depth", "leaf_area", 0.7),
+    ("soil_nitrogen", "leaf_area", 1.0),
+    ("temperature", "aphids", 0.9),
+    ("aphids", "leaf_area", -0.6),
+    ("aphids", "ladybirds", 1.2),
+    ("sunlight", "photosynthesis", 0.9),
+    ("leaf_area", "photosynthesis", 1.0),
+    ("temperature", "transpiration", 0.9),
+    ("leaf_area", "transpiration", 0.8),
+    ("photosynthesis", "flowers", 1.0),
+    ("temperature", "bees", 0.8),
+    ("flowers", "bees", 0.8),
+    ("flowers", "fruit_set", 0.8),
+    ("bees", "fruit_set", 0.9),
+    ("soil_moisture", "fruit_sugar", -0.6),
+    ("photosynthesis", "fruit_sugar", 1.0),
+    ("fruit_set", "harvest", 1.1),
+    ("aphids", "harvest", -0.7),
+)
+"""The invented vegetable garden: (parent, child, weight)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A data set together with the network that made it.
+
+    Every node has population variance one: ``values[:, j] = values @ weights[:, j] + noise[j] * standard normal``.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One name a node.
+    values : array of float, shape (rows, nodes)
+        The data.
+    adjacency : array of bool, shape (nodes, nodes)
+        ``adjacency[i, j]`` is True when i → j.
+    weights : array of float, shape (nodes, nodes)
+        The effect of parent i on child j, zero where there is no edge.
+    noise : array of float, shape (nodes,)
+        Standard deviation of each node's own noise.
+    seed : int
+        The seed that gives this simulation again.
+    """
+
+    names: tuple[str, ...]
+    values: npt.NDArray[np.float64] = field(repr=False)
+    adjacency: npt.NDArray[np.bool_] = field(repr=False)
+    weights: npt.NDArray[np.float64] = field(repr=False)
+    noise: npt.NDArray[np.float64] = field(repr=False)
+    seed: int
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        """The true edges as (parent, child) names."""
+        return [(self.names[i], self.names[j]) for i, j in np.argwhere(self.adjacency)]
+
+
+def simulate(
+    nodes: int = 20,
+    edges: int | None = None,
+    rows: int = 500,
+    seed: int | None = None,
+    *,
+    weights: tuple[float, float] = (0.5, 1.5),
+    noise: float = 1.0,
+) -> Simulation:
+    """Simulate a linear Gaussian network on a random DAG.
+
+    The nodes are put in a uniformly random order and exactly `edges` of the pairs, chosen uniformly, become edges that
+    follow it. Each node is the weighted sum of its parents plus noise, divided by its own standard deviation, so that
+    neither variance nor predictability grows with depth: a lone parent of weight w explains w² / (w² + noise²) of
+    its child wherever it stands, and the scale of a column says nothing about its place in the order.
+
+    Parameters
+    ----------
+    nodes : int, default 20
+        Number of nodes, named V1, V2 and on.
+    edges : int, optional
+        Number of edges; by default 1.5 a node (or as many as fit).
+    rows : int, default 500
+        Number of independent rows.
+    seed : int, optional
+        Seed; the graph of a seed does not depend on `rows`. By default a fresh one, kept in the result.
+    weights : (float, float), default (0.5, 1.5)
+        Weights are uniform between these two magnitudes, with a random sign, before the division.
+    noise : float, default 1
+        Standard deviation of the noise, before the division.
+
+    Returns
+    -------
+    Simulation
+        The data, the true graph and its weights.
+
+    Examples
+    --------
+    >>> simulation = simulate(nodes=5, edges=4, rows=100, seed=1)
+    >>> simulation.values.shape, int(simulation.adjacency.sum())
+    ((100, 5), 4)
+    """
+    nodes = _whole("nodes", nodes, 1)
+    rows = _whole("rows", rows, 1)
+    most = nodes * (nodes - 1) // 2
+    edges = min(round(EDGES_PER_NODE * nodes), most) if edges is None else _whole("edges", edges, 0)
+    if edges > most:
+        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}")
+    low, high = _weight_range(weights)
+    if not (np.isfinite(noise) and noise > 0):
+        raise ParnidagError(f"noise={noise!r} must be a positive number (a standard deviation)")
+    seed = secrets.randbits(32) if seed is None else _whole("seed", seed, 0)
+
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(nodes)
+    parents, children = _random_pairs(rng, order, edges)
+    raw = np.zeros((nodes, nodes))
+    raw[parents, children] = rng.uniform(low, high, edges) * rng.choice((-1.0, 1.0), edges)
+    names = tuple(f"V{i + 1}" for i in range(nodes))
+    return _draw(names, raw, order, noise, rows, rng, seed)
+
+
+def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simulation:
+    """Simulate the demonstration's network: 20 quantities of an invented vegetable garden and 28 known effects.
+
+    Parameters
+    ----------
+    rows : int, default 400
+        Number of rows.
+    seed : int, default 2023
+        Seed of the data; the network itself is fixed.
+
+    Returns
+    -------
+    Simulation
+        The data, the true graph and its weights.
+
+    Examples
+    --------
+    >>> garden = example_network()
+    >>> garden.values.shape, ("rain", "soil_moisture") in garden.edges
+    ((400, 20), True)
+    """
+    rows = _whole("rows", rows, 1)
+    seed = _whole("seed", seed, 0)
+    # Columns in alphabetical order: the order of the columns must not give the causal order away.
+    names = tuple(sorted({name for parent, child, _ in _GARDEN for name in (parent, child)}))
+    index = {name: i for i, name in enumerate(names)}
+    raw = np.zeros((len(names), len(names)))
+    for parent, child, weight in _GARDEN:
+        raw[index[parent], index[child]] = weight
+    return _draw(names, raw, _topological_order(raw), 1.0, rows, np.random.default_rng(seed), seed)
+
+
+def write_csv(
+    path: str | Path,
+    names: Sequence[str],
+    values: npt.ArrayLike,
+    *,
+    row_names: Sequence[str] | None = None,
+    corner: str = "",
+) -> None:
+    """Write a table as CSV: all of it or nothing, and floats so that they read back exactly.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; an existing one is replaced.
+    names : sequence of str
+        One name a column.
+    values : array, shape (rows, columns)
+        The table.
+    row_names : sequence of str, optional
+        Names of the rows, written as a first column headed `corner`.
+    corner : str, default ""
+        Heading of the column of row names.
+    """
+    table = np.asarray(values)
+    if table.ndim != 2 or table.shape[1] != len(names):
+        raise ParnidagError(f"values of shape {table.shape} do not fit {len(names)} column names")
+    if row_names is not None and len(row_names) != table.shape[0]:
+        raise ParnidagError(f"{len(row_names)} row_names do not fit the {table.shape[0]} rows of values")
+    path = Path(path)
+    # A temporary file beside the target: os.replace is atomic only within one file system. mode "x" keeps the umask.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("x", newline="", encoding="utf-8") as handle:
+            writer = csv.writer(handle, lineterminator="\n")
+            writer.writerow([*([] if row_names is None else [corner]), *names])
+            for i, row in enumerate(table.tolist()):
+                writer.writerow(row if row_names is None else [row_names[i], *row])
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _random_pairs(
+    rng: np.random.Generator, order: npt.NDArray[np.int64], edges: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Choose `edges` distinct pairs; the one earlier in `order` is the parent."""
+    pairs = rng.choice(len(order) * (len(order) - 1) // 2, edges, replace=False) if edges else np.zeros(0, np.int64)
+    # Pair number k is (i, j), i < j, with k = j(j−1)/2 + i; the root is exact for any array that fits in memory.
+    later = ((1 + np.sqrt(1 + 8 * pairs.astype(np.float64))) / 2).astype(np.int64)
+    earlier = pairs - later * (later - 1) // 2
+    return order[earlier], order[later]
+
+
+def _draw(
+    names: tuple[str, ...],
+    raw: npt.NDArray[np.float64],
+    order: npt.NDArray[np.int64],
+    noise: float,
+    rows: int,
+    rng: np.random.Generator,
+    seed: int,
+) -> Simulation:
+    """Divide each node's equation by its population standard deviation and draw the rows."""
+    weights = raw.copy()
+    noises = np.empty(len(names))
+    correlation = np.eye(len(names))
+    values = rng.standard_normal((rows, len(names)))
+    for j in order:
+        parents = np.flatnonzero(raw[:, j])
+        signal = float(raw[parents, j] @ correlation[np.ix_(parents, parents)] @ raw[parents, j])
+        deviation = np.sqrt(signal + noise**2)
+        weights[:, j] /= deviation
+        noises[j] = noise / deviation
+        if parents.size:
+            # Later nodes have not been reached: their correlations are still zero, so only ancestors contribute.
+            correlation[:, j] = correlation[j, :] = correlation[:, parents] @ weights[parents, j]
+            correlation[j, j] = 1.0
+        values[:, j] = noises[j] * values[:, j] + values[:, parents] @ weights[parents, j]
+    return Simulation(names, values, raw != 0, weights, noises, seed)
+
+
+def _topological_order(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Parents first; the network is known to be acyclic."""
+    waiting = (weights != 0).sum(axis=0)
+    order: list[int] = []
+    while len(order) < len(weights):
+        ready = [int(j) for j in np.flatnonzero(waiting == 0) if j not in order]
+        order += ready
+        waiting -= (weights[ready] != 0).sum(axis=0)
+    return np.array(order)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParnidagError(f"{name}={value!r} must be a whole number, at least {least}") from None
+    if isinstance(value, bool) or number < least:
+        raise ParnidagError(f"{name}={value!r} must be a whole number, at least {least}")
+    return number
+
+
+def _weight_range(weights: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(weight) for weight in weights)
+    except (TypeError, ValueError):
+        raise ParnidagError(f"weights={weights!r} must be two numbers, the smallest and largest magnitude") from None
+    if not 0 < low <= high < np.inf:
+        raise ParnidagError(f"weights={weights!r} must satisfy 0 < smallest ≤ largest")
+    return low, high

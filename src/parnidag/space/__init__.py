@@ -1,0 +1,1 @@
+"""Which parents are considered before sampling starts."""

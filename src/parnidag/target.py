@@ -1,0 +1,165 @@
+"""The target π(γ): local scores plus edge prior, over the graphs that the prior allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from parnidag._jit import entry
+from parnidag.data import Data
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency
+from parnidag.memo import local_score, make_scratch
+from parnidag.net import ABSENT, FIXED, GraphArrays, Net, Problem, Scratch, close_net, open_net, recompute_log_posterior
+from parnidag.prior import FREE, REQUIRED, EdgePrior
+from parnidag.scores.gaussian import GaussianTable
+
+WORDS_SEED = 20231210
+"""Seed of the hash words; any value will do, since hits are verified."""
+SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
+"""Bounds on the number of memo records of a chain (64 bytes each)."""
+
+
+class Score(Protocol):
+    """A local score: settings that reduce data to a table for kernels."""
+
+    def table(self, data: Data) -> GaussianTable:
+        """Reduce the data to what kernels need."""
+        ...
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        ...
+
+
+@dataclass(frozen=True)
+class Target:
+    """The posterior over graphs, up to its normalising constant, for given data, score and prior."""
+
+    names: tuple[str, ...]
+    problem: Problem
+    settings: dict[str, object]
+
+    @staticmethod
+    def build(data: Data, score: Score, prior: EdgePrior) -> Target:
+        """Reduce data and settings to arrays."""
+        resolved = prior.resolve(data.names)
+        n = data.n_nodes
+        words = np.random.SeedSequence(WORDS_SEED).generate_state(2 * n, np.uint64).reshape(2, n)
+        problem = Problem(
+            table=score.table(data),
+            log_odds=resolved.log_odds,
+            status=resolved.status,
+            free=np.flatnonzero(resolved.status == FREE).astype(np.int32),
+            words=words,
+            max_parents=np.int64(resolved.max_parents),
+        )
+        settings = {"n_rows": data.n_rows, "score": score.describe(), "prior": prior.describe(data.names)}
+        return Target(data.names, problem, settings)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.names)
+
+    @property
+    def max_parents(self) -> int:
+        """The most parents a node can have."""
+        return int(self.problem.max_parents)
+
+    @property
+    def required(self) -> Adjacency:
+        """The required edges, which are in every graph."""
+        return np.asarray(self.problem.status == REQUIRED)
+
+    def scratch(self) -> Scratch:
+        """Return fresh working memory for one chain."""
+        families = self.n_nodes * 2.0 ** min(self.n_nodes - 1, 40)
+        records = int(min(max(SMALL_MEMO, 2 * families), LARGE_MEMO))
+        return make_scratch(self.n_nodes, self.max_parents, 2 ** (records - 1).bit_length())
+
+    def empty_graph(self) -> GraphArrays:
+        """Return the arrays of a chain's graph, not yet laid out and without random state."""
+        n = self.n_nodes
+        most = n * (n - 1) // 2
+        return GraphArrays(
+            parents=np.zeros((n, max(self.max_parents, 1)), np.int32),
+            degree=np.zeros(n, np.int64),
+            local=np.zeros(n),
+            key=np.zeros(n, np.uint64),
+            edges=np.zeros(most, np.int32),
+            since=np.zeros(most, np.int64),
+            position=np.full((n, n), ABSENT, np.int32),
+            count=np.zeros((n, n), np.int64),
+            rng=np.zeros(4, np.uint64),
+            integers=np.zeros(5, np.int64),
+            floats=np.zeros(1),
+        )
+
+    def check_graph(self, adjacency: Adjacency, argument: str) -> None:
+        """Refuse a graph that the prior does not allow."""
+        for wrong, word in (
+            (adjacency & (self.problem.status == 0), "forbidden"),
+            (~adjacency & self.required, "required but missing"),
+        ):
+            if wrong.any():
+                i, j = np.argwhere(wrong)[0]
+                raise ParnidagError(f"{argument} is not allowed by the prior: {self.names[i]} → {self.names[j]} is {word}")
+        if adjacency.sum(axis=0).max() > self.max_parents:
+            crowded = self.names[int(adjacency.sum(axis=0).argmax())]
+            raise ParnidagError(f"{argument} has more than max_parents={self.max_parents} parents at {crowded}")
+
+    def log_posterior(self, adjacency: Adjacency) -> float:
+        """Return log p(D | G) plus the log prior weight of a graph, with every constant of the likelihood."""
+        graph = self.empty_graph()
+        lay_graph(self.problem, graph, make_scratch(self.n_nodes, self.max_parents, 2), adjacency)
+        return float(graph.floats[0])
+
+    def local(self, node: int, parents: Iterable[int]) -> float:
+        """Return the local log target of one node given its parents."""
+        scratch = make_scratch(self.n_nodes, self.n_nodes - 1, 2)
+        family = np.array(sorted(parents), np.int64)
+        scratch.family[: family.size] = family
+        return float(score_family(self.problem, self.empty_graph(), scratch, np.int64(node), np.int64(family.size)))
+
+
+@entry
+def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: int, degree: int) -> float:
+    """Return the local log target of `node` given the first `degree` entries of the scratch array `family`."""
+    net: Net = open_net(problem, graph, scratch)
+    return local_score(net, node, degree)
+
+
+@entry
+def lay_graph(problem: Problem, graph: GraphArrays, scratch: Scratch, adjacency: Adjacency) -> None:
+    """Fill the arrays of a chain's graph from an adjacency matrix; counts start at zero."""
+    net: Net = open_net(problem, graph, scratch)
+    n = net.n
+    for j in range(n):
+        degree = np.int64(0)
+        key = net.words[1, j]
+        for i in range(n):
+            if not adjacency[i, j]:
+                continue
+            net.parents[j, degree] = i
+            net.family[degree] = i
+            degree += np.int64(1)
+            key ^= net.words[0, i]
+            if net.status[i, j] == REQUIRED:
+                net.position[i, j] = FIXED
+            else:
+                net.edges[net.edge_count] = i * n + j
+                net.position[i, j] = net.edge_count
+                net.edge_count += np.int64(1)
+        net.degree[j] = degree
+        net.key[j] = key
+        net.local[j] = local_score(net, j, degree)
+    net.room = np.int64(0)
+    for code in net.free:
+        if net.position[code // n, code % n] == ABSENT and net.position[code % n, code // n] == ABSENT:
+            net.room += np.int64(1)
+    recompute_log_posterior(net)
+    close_net(net, graph)

@@ -1,0 +1,135 @@
+"""What a chain writes down while it runs: stored draws and the best graph so far.
+
+Kernels call `observe` once after every iteration. Draws go into a buffer of edge codes; when the next one does not fit,
+the segment ends early and the run empties the buffer, so a chain of any length needs bounded memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._jit import kernel, leaf, struct
+from parnidag.net import ONE, ZERO, Net, recompute_log_posterior
+
+IMPROVEMENT = 1e-9
+"""A graph is a new best only when it beats the old one by more than rounding."""
+
+
+class TraceArrays(NamedTuple):
+    """The arrays behind a `Trace`."""
+
+    draw_codes: NDArray[np.int32]
+    """Edge codes of the buffered draws, one draw after the other."""
+    draw_ends: NDArray[np.int64]
+    """Where each buffered draw ends in `draw_codes`."""
+    draw_scores: NDArray[np.float64]
+    """Log posterior of each buffered draw."""
+    best_codes: NDArray[np.int32]
+    integers: NDArray[np.int64]
+    """Iterations to the next draw, iterations between draws, draws in the buffer, edges of the best graph."""
+    floats: NDArray[np.float64]
+    """Log posterior of the best graph."""
+
+
+@struct
+class Trace:
+    """The mutable struct over `TraceArrays`."""
+
+    draw_codes: NDArray[np.int32]
+    draw_ends: NDArray[np.int64]
+    draw_scores: NDArray[np.float64]
+    best_codes: NDArray[np.int32]
+    until_draw: int
+    thin: int
+    buffered: int
+    best_count: int
+    best_score: float
+
+
+def make_trace(max_edges: int, buffer_codes: int, buffer_draws: int) -> TraceArrays:
+    """Return an empty record with room for `buffer_draws` draws of together `buffer_codes` edges."""
+    return TraceArrays(
+        draw_codes=np.zeros(buffer_codes, np.int32),
+        draw_ends=np.zeros(buffer_draws, np.int64),
+        draw_scores=np.zeros(buffer_draws),
+        best_codes=np.zeros(max_edges, np.int32),
+        integers=np.array([-1, 0, 0, 0], np.int64),
+        floats=np.array([-np.inf]),
+    )
+
+
+@kernel
+def open_trace(arrays: TraceArrays) -> Trace:
+    """Build the struct on top of the arrays."""
+    return Trace(
+        arrays.draw_codes,
+        arrays.draw_ends,
+        arrays.draw_scores,
+        arrays.best_codes,
+        arrays.integers[0],
+        arrays.integers[1],
+        arrays.integers[2],
+        arrays.integers[3],
+        arrays.floats[0],
+    )
+
+
+@kernel
+def close_trace(trace: Trace, arrays: TraceArrays) -> None:
+    """Write back what the struct holds by value."""
+    arrays.integers[0] = trace.until_draw
+    arrays.integers[2] = trace.buffered
+    arrays.integers[3] = trace.best_count
+    arrays.floats[0] = trace.best_score
+
+
+@leaf
+def observe(net: Net, trace: Trace) -> bool:
+    """Finish one iteration; False when a draw is due that the buffer cannot hold."""
+    net.now += ONE
+    if net.log_posterior > trace.best_score + IMPROVEMENT:
+        keep_best(net, trace)
+    trace.until_draw -= ONE
+    if trace.until_draw == ZERO:
+        return store_draw(net, trace)
+    return True
+
+
+@kernel
+def keep_best(net: Net, trace: Trace) -> None:
+    """Copy the present graph as the best one seen."""
+    trace.best_score = net.log_posterior
+    trace.best_count = net.edge_count
+    for k in range(net.edge_count):
+        trace.best_codes[k] = net.edges[k]
+
+
+@kernel
+def store_draw(net: Net, trace: Trace) -> bool:
+    """Append the present graph to the buffer, or return False and leave the draw due.
+
+    The log posterior is summed afresh here: draws fall at the same iterations however a run is cut into segments.
+    """
+    start = trace.draw_ends[trace.buffered - 1] if trace.buffered > 0 else ZERO
+    end = start + net.edge_count
+    if trace.buffered == trace.draw_ends.size or end > trace.draw_codes.size:
+        return False
+    recompute_log_posterior(net)
+    for k in range(net.edge_count):
+        trace.draw_codes[start + k] = net.edges[k]
+    trace.draw_ends[trace.buffered] = end
+    trace.draw_scores[trace.buffered] = net.log_posterior
+    trace.buffered += ONE
+    trace.until_draw = trace.thin
+    return True
+
+
+@kernel
+def ready(net: Net, trace: Trace) -> bool:
+    """Store the draw that the last segment had no room for, if any; False when there is still no room."""
+    if trace.until_draw == ZERO:
+        return store_draw(net, trace)
+    return True
