@@ -148,11 +148,11 @@ class OutputOptions:
         if not 0 <= self.threshold <= 1:
             raise ParnidagError(f"--threshold {self.threshold:g} must be between 0 and 1")
         if self.output is not None and self.output.suffix != ".nc":
-            raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it {self.output}.nc")
+            raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
         if self.quiet and self.output is None and self.edges_csv is None:
             raise ParnidagError("--quiet without --output or --edges-csv would leave nothing of the result")
         _check_writable("--output", self.output, data)
-        _check_writable("--edges-csv", self.edges_csv, data)
+        _check_writable("--edges-csv", self.edges_csv, data, self.output)
 
     def deliver(self, posterior: Posterior) -> None:
         """Save first, so that nothing on the screen can cost the result, then print."""
@@ -228,11 +228,12 @@ def sample(
     import parnidag
     from parnidag import scores
 
+    score, prior, sampler = scores.Gaussian(g=model.g), model.prior(), sampling.algorithm()
     posterior = parnidag.sample(
         model.data(data),
-        score=scores.Gaussian(g=model.g),
-        prior=model.prior(),
-        sampler=sampling.algorithm(),
+        score=score,
+        prior=prior,
+        sampler=sampler,
         start=sampling.start,
         draws=sampling.draws,
         tune=sampling.tune,
@@ -271,9 +272,8 @@ def exact(
     import parnidag
     from parnidag import scores
 
-    posterior = parnidag.exact(
-        model.data(data), score=scores.Gaussian(g=model.g), prior=model.prior(), draws=draws, seed=seed
-    )
+    score, prior = scores.Gaussian(g=model.g), model.prior()
+    posterior = parnidag.exact(model.data(data), score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
     return _exit_code(posterior)
 
@@ -397,7 +397,7 @@ def _check_readable(path: Path) -> None:
         raise ParnidagError(f"{path} may not be read: permission denied")
 
 
-def _check_writable(option: str, path: Path | None, source: Path | None = None) -> None:
+def _check_writable(option: str, path: Path | None, *others: Path | None) -> None:
     if path is None:
         return
     if not path.parent.is_dir():
@@ -406,8 +406,8 @@ def _check_writable(option: str, path: Path | None, source: Path | None = None) 
         raise ParnidagError(f"{option} {path} is a folder, not a file name")
     if not os.access(path.parent, os.W_OK):
         raise ParnidagError(f"{option} {path}: the folder {path.parent} may not be written to")
-    if source is not None and path.resolve() == source.resolve():
-        raise ParnidagError(f"{option} {path} would overwrite {source}")
+    if path.resolve() in [other.resolve() for other in others if other is not None]:
+        raise ParnidagError(f"{option} {path} would overwrite another file of this command")
 
 
 def _print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:

@@ -362,15 +362,14 @@ def _series_array(series: nw.Series[Any]) -> NDArray[Any]:
     dtype = series.dtype
     if dtype in (nw.Decimal, nw.Int128, nw.UInt128):  # numpy has no such types
         series = series.cast(nw.Float64)
-    elif not dtype.is_numeric():
+    elif not dtype.is_numeric() and dtype not in (nw.Object, nw.Unknown):  # those two show what they are as arrays
         if series.null_count() == len(series):  # a column without any value has whatever type its library chose
             return np.full(len(series), np.nan)
         if dtype in (nw.String, nw.Categorical, nw.Enum):
             raise _NotNumericError("discrete", f"{dtype}, for example {_telling_example(series)}")
         if dtype == nw.Boolean:
             raise _NotNumericError("discrete", str(dtype))
-        if dtype not in (nw.Object, nw.Unknown):
-            raise _NotNumericError("other", str(dtype))
+        raise _NotNumericError("other", str(dtype))
     return np.asarray(series.to_numpy())
 
 

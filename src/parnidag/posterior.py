@@ -335,7 +335,7 @@ class Posterior:
         return flat.reshape(n, n)
 
     def _edges_of_draws(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield the edges of all draws by blocks: the block's first draw, then draws within it and codes, edge by edge."""
+        """Yield the edges of all draws in blocks: the block's first draw, then each edge's draw within it and code."""
         record = self._record
         flat_index = record.graph_index.ravel()
         sizes = np.diff(record.graph_offsets)
@@ -459,9 +459,9 @@ class Posterior:
         -------
         xarray.DataTree
             Group `posterior`: `present` (chain, draw, edge), 1 if the draw has the edge and else 0, with labels "A → B"
-            for the edges that any draw has, and `edge_count` (chain, draw). Group `sample_stats`: `lp` (chain, draw), the log
-            posterior. Group `edges`: `probability` (parent, child). Settings and statistics of the chains are JSON
-            attributes of the root.
+            for the edges that any draw has, and `edge_count` (chain, draw). Group `sample_stats`: `lp` (chain, draw),
+            the log posterior. Group `edges`: `probability` (parent, child). Settings and statistics of the chains are
+            JSON attributes of the root.
         """
         _check_min_probability(min_probability)
         record = self._record

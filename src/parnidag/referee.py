@@ -189,7 +189,7 @@ def check_size(n: int, draws: bool) -> None:
     what = "exact draws of graphs" if draws else "exact edge probabilities"
     without_draws = f" Edge probabilities without draws go up to {MAX_NODES} nodes." if draws else ""
     raise ParnidagError(
-        f"{what} are limited to {limit} nodes, got {n}: this would take about {_readable(memory, _MEMORY_UNITS)} "
+        f"{what} are limited to {limit} nodes, got {n}: this would take {_readable(memory, _MEMORY_UNITS)} "
         f"of memory and {_readable(seconds, _TIME_UNITS)} on one core.{without_draws} "
         "Use parnidag.sample, which has no such limit."
     )
@@ -203,7 +203,7 @@ def _readable(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     size, name = next((unit for unit in units if amount >= 2 * unit[0]), units[-1])
     if amount >= 1000 * units[0][0]:
         return f"over 1000 {name}"
-    return f"{amount / size:.2g} {name}" if amount < 100 * size else f"{amount / size:.0f} {name}"
+    return f"about {amount / size:.2g} {name}" if amount < 100 * size else f"about {amount / size:.0f} {name}"
 
 
 def _normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float]:

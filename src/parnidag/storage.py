@@ -54,8 +54,7 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
         raise ParnidagError(f"path: cannot write {target}: the folder {target.parent} does not exist")
     if target.is_dir():
         raise ParnidagError(f"path: cannot write {target}: it is a folder; name a file, for example posterior.nc")
-    if any("\0" in name for name in record.nodes):
-        raise ParnidagError("nodes: names with a NUL character cannot be stored; rename the columns")
+    _check_names(record.nodes)
     dataset = _to_dataset(record)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -107,6 +106,13 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         raise ParnidagError(
             f"path: {source} cannot be read as a parnidag result; it is damaged, cut short or something else ({error})"
         ) from error
+
+
+def _check_names(nodes: tuple[str, ...]) -> None:
+    for name in nodes:
+        # HDF5 ends a string at NUL, and lone surrogates are no text at all.
+        if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
+            raise ParnidagError(f"nodes: the name {name!r} cannot be stored as text; rename the column")
 
 
 def _to_dataset(record: RunRecord) -> xr.Dataset:

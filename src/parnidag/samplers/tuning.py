@@ -157,7 +157,7 @@ def next_refresh(n: int, time: int) -> int:
 @kernel
 def next_omega(run: Parni, n: int, time: int) -> float:
     """Equation 13: one Robbins–Monro step on logit_ε(ω) towards the target number of evaluated sub-neighbourhoods."""
-    epsilon = 1.0 / (n * (n - 1.0))
+    epsilon = min(1.0 / (n * (n - 1.0)), 0.25)  # two nodes would leave ω no room
     omega = min(max(run.omega, epsilon + 1e-12), 1.0 - epsilon - 1e-12)
     logit = math.log(omega - epsilon) - math.log(1.0 - omega - epsilon)
     logit -= time**-0.7 * (run.blocks - run.target_evaluations)

@@ -1,0 +1,234 @@
+"""Chains as pure segments: (chain, steps) → chain, on any executor.
+
+A chain is a bundle of arrays and a segment a function of it alone, so the same seed gives the same draws bit for bit
+however the run is cut up and wherever it runs. Between segments the run collects draws, takes edge counts at fixed
+iterations, shows progress and notices Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.graph import Adjacency
+from parnidag.progress import ChainStatus, Progress
+from parnidag.samplers.base import Chain, Sampler, new_chain
+from parnidag.target import Target
+
+SEGMENT_SECONDS = 0.25
+"""Aimed length of a segment: how long Ctrl-C and the progress display wait."""
+FIRST_SEGMENT = 256
+BATCHES = 20
+"""Edge counts are kept for this many equal parts of each chain; errors and R-hat are computed from them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how many: `tune` iterations that are not kept, then `draws` draws, one every `thin` iterations."""
+
+    draws: int
+    tune: int
+    thin: int
+    chains: int
+    seed: int
+
+    @property
+    def total(self) -> int:
+        """Iterations of one chain."""
+        return self.tune + self.draws * self.thin
+
+    def boundaries(self) -> list[int]:
+        """Return the iterations at which edge counts are taken: the end of tuning and of each batch."""
+        kept = self.draws * self.thin
+        batches = BATCHES if kept >= 2 * BATCHES else min(kept, 2)
+        return [self.tune + kept * k // batches for k in range(batches + 1)]
+
+
+@dataclass
+class ChainLog:
+    """What the run has collected from one chain."""
+
+    chain: Chain
+    boundaries: list[int]
+    codes: list[NDArray[np.int32]] = field(default_factory=list)
+    ends: list[NDArray[np.int64]] = field(default_factory=list)
+    scores: list[NDArray[np.float64]] = field(default_factory=list)
+    batches: list[tuple[NDArray[np.int64], NDArray[np.int64], int]] = field(default_factory=list)
+    """Edge codes, in how many iterations of the batch each was present, iterations of the batch."""
+    at_tune_end: dict[str, float] | None = None
+    cpu_seconds: float = 0.0
+    rate: float = 0.0
+    _counted: NDArray[np.int64] | None = None
+    _counted_at: int = 0
+    _codes_so_far: int = 0
+
+    @property
+    def draws(self) -> int:
+        """Draws collected."""
+        return sum(len(scores) for scores in self.scores)
+
+    @property
+    def finished(self) -> bool:
+        """Has the chain made all its iterations?"""
+        return not self.boundaries
+
+    def collect_draws(self) -> None:
+        """Move buffered draws from the chain to the log."""
+        trace = self.chain.trace
+        count = int(trace.integers[2])
+        if count == 0:
+            return
+        used = int(trace.draw_ends[count - 1])
+        self.codes.append(trace.draw_codes[:used].copy())
+        self.ends.append(trace.draw_ends[:count] + self._codes_so_far)
+        self.scores.append(trace.draw_scores[:count].copy())
+        self._codes_so_far += used
+        trace.integers[2] = 0
+
+    def pass_boundary(self, sampler: Sampler, thin: int) -> None:
+        """Start drawing at the end of tuning; close a batch at every other boundary."""
+        if self._counted is None:
+            self._counted = self.chain.graph.count.ravel().copy()
+            self._counted_at = self.chain.iteration
+            self.at_tune_end = sampler.totals(self.chain)
+            self.chain.trace.integers[:2] = thin
+        else:
+            self.close_batch()
+        self.boundaries.pop(0)
+
+    def close_batch(self) -> None:
+        """Note in how many iterations since the last boundary each edge was present."""
+        if self._counted is None or self.chain.iteration == self._counted_at:
+            return
+        counts = self.chain.graph.count.ravel()
+        present = np.flatnonzero(counts != self._counted)
+        self.batches.append((present, (counts - self._counted)[present], self.chain.iteration - self._counted_at))
+        self._counted = counts.copy()
+        self._counted_at = self.chain.iteration
+
+
+def run_segment(sampler: Sampler, target: Target, chain: Chain, steps: int) -> tuple[Chain, int, float]:
+    """Advance a chain; the one function that executors run. Returns the chain, the steps made and the CPU seconds."""
+    start = time.thread_time()
+    done = sampler.advance(target, chain, steps)
+    return chain, done, time.thread_time() - start
+
+
+class Run:
+    """The chains of one call of `sample`, from their first to their last segment."""
+
+    def __init__(self, target: Target, sampler: Sampler, plan: Plan, starts: list[Adjacency]) -> None:
+        self.target, self.sampler, self.plan = target, sampler, plan
+        self.starts = starts
+        self.logs: list[ChainLog] = []
+        self.timings: dict[str, float] = {}
+        self.interrupted = False
+
+    def prepare(self, progress: Progress) -> None:
+        """Do what all chains share, then set up each chain."""
+        with self._timed("warm start"):
+            progress.stage("warm start")
+            prepared = self.sampler.prepare(self.target)
+        with self._timed("set-up of chains"):
+            for index, graph in enumerate(self.starts):
+                chain = new_chain(self.target, graph, self.plan.seed, index)
+                self.sampler.begin(self.target, prepared, chain, self.plan.tune)
+                self.logs.append(ChainLog(chain, self.plan.boundaries()))
+                self._pass_boundaries(self.logs[-1])
+
+    def execute(self, executor: Executor | None, progress: Progress) -> None:
+        """Run all chains to the end, or until Ctrl-C."""
+        with self._timed("sampling"), _worker_pool(executor, len(self.logs)) as pool:
+            progress.stage("compiling, or loading compiled code")
+            waiting = {self._submit(pool, log): log for log in self.logs if not log.finished}
+            try:
+                while waiting:
+                    finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        log = waiting.pop(future)
+                        self._absorb(log, future)
+                        progress.update(self._status(log))
+                        if not log.finished:
+                            waiting[self._submit(pool, log)] = log
+            except KeyboardInterrupt:
+                self._stop(waiting)
+
+    def _submit(self, pool: Executor, log: ChainLog) -> Future[tuple[Chain, int, float]]:
+        steps = max(FIRST_SEGMENT, int(log.rate * SEGMENT_SECONDS))
+        steps = min(steps, log.boundaries[0] - log.chain.iteration)
+        return pool.submit(run_segment, self.sampler, self.target, log.chain, steps)
+
+    def _absorb(self, log: ChainLog, future: Future[tuple[Chain, int, float]]) -> None:
+        log.chain, done, seconds = future.result()
+        # the first segments include compilation, which says nothing about the speed to come
+        log.rate = min(done / max(seconds, 1e-6), 4.0 * log.rate + FIRST_SEGMENT / SEGMENT_SECONDS)
+        log.cpu_seconds += seconds
+        log.collect_draws()
+        self._pass_boundaries(log)
+
+    def _pass_boundaries(self, log: ChainLog) -> None:
+        while log.boundaries and log.chain.iteration == log.boundaries[0]:
+            log.pass_boundary(self.sampler, self.plan.thin)
+
+    def _stop(self, waiting: dict[Future[tuple[Chain, int, float]], ChainLog]) -> None:
+        """Let the running segments end and keep what they made; a second Ctrl-C gives up on them."""
+        self.interrupted = True
+        for future in waiting:
+            future.cancel()
+        for future, log in waiting.items():
+            if not future.cancelled():
+                self._absorb(log, future)
+        for log in self.logs:
+            log.close_batch()
+        if min(log.draws for log in self.logs) == 0:
+            raise KeyboardInterrupt("stopped before every chain had a draw, so there is nothing to return")
+
+    def _status(self, log: ChainLog) -> ChainStatus:
+        totals = self.sampler.totals(log.chain)
+        since = log.at_tune_end or {}
+        tried = totals["tried"] - since.get("tried", 0.0)
+        accepted = totals["accepted"] - since.get("accepted", 0.0)
+        stage = "done" if log.finished else "tuning" if log.at_tune_end is None else "drawing"
+        return ChainStatus(
+            chain=log.chain.index,
+            stage=stage,
+            iteration=log.chain.iteration,
+            total=self.plan.total,
+            iterations_per_second=log.rate,
+            log_posterior=log.chain.log_posterior,
+            acceptance=accepted / tried if tried else 0.0,
+            omega=self.sampler.gauges(log.chain).get("omega"),
+            edges=log.chain.edge_count,
+        )
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = time.perf_counter() - start
+
+
+@contextmanager
+def _worker_pool(executor: Executor | None, chains: int) -> Iterator[Executor]:
+    """Yield the user's executor, or threads: kernels release the GIL."""
+    if executor is not None:
+        yield executor
+        return
+    with ThreadPoolExecutor(min(chains, usable_cores()), thread_name_prefix="parnidag") as pool:
+        yield pool
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,440 @@
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import parnidag
+from parnidag import cli
+from parnidag.errors import ParnidagError
+from parnidag.simulation import example_network, simulate, write_csv
+
+needs_api = pytest.mark.skipif(
+    importlib.util.find_spec("parnidag.api") is None, reason="end to end: needs parnidag.api"
+)
+
+NODES = ["A", "B", "C"]
+PROBABILITIES = pd.DataFrame([[0.0, 0.9, 0.2], [0.1, 0.0, 0.6], [0.0, 0.4, 0.0]], index=NODES, columns=NODES)
+
+
+class StubPosterior:
+    """What the command line asks of a result, with chosen figures."""
+
+    def __init__(self, probabilities=PROBABILITIES, interrupted=False, log_evidence=None):
+        self.nodes = list(probabilities.columns)
+        self.edge_probabilities = probabilities
+        self.settings = {"interrupted": interrupted}
+        self.log_evidence = log_evidence
+
+    def summary(self):
+        cells = [(i, j, self.edge_probabilities.loc[i, j]) for i in self.nodes for j in self.nodes if i != j]
+        table = pd.DataFrame(cells, columns=["parent", "child", "probability"])
+        figures = [np.nan] * len(table) if self.log_evidence is not None else [0.01, *[np.nan] * (len(table) - 1)]
+        return table.assign(mcse=figures, ess=figures, rhat=figures, evidence="positive")
+
+    def diagnostics(self):
+        return SimpleNamespace(verdict="Converged, as far as can be seen.", advice=["Run longer."], converged=True)
+
+    def save(self, path):
+        path.write_bytes(b"netCDF")
+
+
+class Calls(list):
+    """Stands in for `parnidag.sample` or `parnidag.exact`: remembers the calls and gives a chosen result."""
+
+    result = None
+
+    def __call__(self, data, **options):
+        self.append((data, options))
+        if isinstance(self.result, BaseException):
+            raise self.result
+        return self.result
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    calls = Calls()
+    calls.result = StubPosterior()
+    monkeypatch.setitem(vars(parnidag), "sample", calls)
+    monkeypatch.setitem(vars(parnidag), "exact", calls)
+    return calls
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data.csv"
+    simulation = simulate(3, 2, 50, 1)
+    write_csv(path, NODES, simulation.values)
+    return path
+
+
+def command_line(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "parnidag", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def one_line_error(captured):
+    assert captured.out == ""
+    assert captured.err.startswith("parnidag: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# ── start-up ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["sample", "--help"], ["demo", "--help"], ["--version"], ["sampl"], []]
+)
+def test_help_and_mistakes_answer_without_the_heavy_packages(arguments):
+    code = (
+        f"import sys; from parnidag.cli import run; run({arguments!r})\n"
+        "heavy = {'numba', 'numpy', 'scipy', 'pandas', 'xarray', 'networkx'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, parnidag; dir(parnidag); sys.exit('numba' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_version(capsys):
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"parnidag {parnidag.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "sample", "exact", "simulate"])
+def test_every_command_has_plain_help_in_a_pipe(command, capsys):
+    assert cli.run([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"Usage: parnidag {command}" in text
+    assert not re.search(r"[\x1b╭│─]", text)
+    options = re.findall(r"^  --\S+.*$", text, flags=re.MULTILINE)
+    assert len(options) >= 2
+    assert all(": " in option for option in options)  # none without an explanation
+
+
+def test_exit_code_of_the_real_process():
+    assert command_line("--version").returncode == 0
+    failed = command_line("sample", "nowhere.csv")
+    assert failed.returncode == 2
+    assert failed.stderr == "parnidag: error: nowhere.csv: no such file\n"
+
+
+# ── the package's names ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_names_are_listed_and_lazily_resolved():
+    assert set(parnidag.__all__) <= set(dir(parnidag))
+    assert parnidag.ParnidagError is ParnidagError
+    assert parnidag.simulate is simulate
+    with pytest.raises(AttributeError, match="no attribute 'smaple'"):
+        _ = parnidag.smaple
+
+
+@needs_api
+def test_every_public_name_exists():
+    for name in parnidag.__all__:
+        assert getattr(parnidag, name) is not None
+
+
+# ── mistakes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+MISTAKES = [
+    (["sampl"], "Unknown command"),
+    (["sample"], "DATA"),
+    (["sample", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["sample", "."], "is a folder"),
+    (["sample", "data.csv", "--bogus"], "--bogus"),
+    (["sample", "data.csv", "--draws", "many"], "--draws"),
+    (["sample", "data.csv", "--sampler", "best"], "--sampler"),
+    (["sample", "data.csv", "--sampler", "adr", "--kernel", "gibbs"], "--kernel gibbs belongs to --sampler parni"),
+    (["sample", "data.csv", "--missing", "guess"], "--missing"),
+    (["sample", "data.csv", "--start", "full"], "--start"),
+    (["sample", "data.csv", "--forbid", "A"], "--forbid 'A'"),
+    (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
+    (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
+    (["sample", "data.csv", "--h", "2"], "h=2"),
+    (["sample", "data.csv", "--threshold", "1.5"], "--threshold 1.5"),
+    (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "there is no folder nowhere"),
+    (["sample", "data.csv", "-o", "posterior.csv"], "netCDF"),
+    (["sample", "data.csv", "-o", "folder.nc"], "is a folder"),
+    (["sample", "data.csv", "--edges-csv", "data.csv"], "would overwrite"),
+    (["sample", "data.csv", "-o", "same.nc", "--edges-csv", "same.nc"], "would overwrite"),
+    (["sample", "data.csv", "--quiet"], "--quiet"),
+    (["exact", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["exact", "data.csv", "--chains", "2"], "--chains"),
+    (["simulate"], "--output"),
+    (["simulate", "-o", "nowhere/data.csv"], "there is no folder nowhere"),
+    (["simulate", "-o", "new.csv", "--edges", "1000"], "edges=1000"),
+    (["simulate", "-o", "new.csv", "--truth", "new.csv"], "would overwrite"),
+    (["demo", "--rows", "0"], "rows=0"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_a_mistake_is_one_line_before_any_work(arguments, named, calls, table, capsys):
+    (table.parent / "folder.nc").mkdir()
+    before = sorted(table.parent.iterdir())
+    assert cli.run(arguments) == 2
+    assert named in one_line_error(capsys.readouterr())
+    assert not calls
+    assert sorted(table.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ParnidagError("draws=0 is\n  too few"), "parnidag: error: draws=0 is too few\n"),
+        (PermissionError(13, "Permission denied", "/locked"), "parnidag: error: /locked: Permission denied\n"),
+    ],
+)
+def test_errors_of_the_library_become_one_line(error, line, calls, table, capsys):
+    calls.result = error
+    assert cli.run(["sample", "data.csv", "-o", "posterior.nc"]) == 2
+    assert capsys.readouterr() == ("", line)
+    assert sorted(path.name for path in table.parent.iterdir()) == ["data.csv"]
+
+
+@pytest.mark.usefixtures("table")
+def test_a_fault_of_ours_is_not_dressed_up_as_the_users(calls):
+    calls.result = KeyError("ours")
+    with pytest.raises(KeyError):
+        cli.run(["sample", "data.csv"])
+
+
+# ── sample and exact ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.usefixtures("table")
+def test_options_reach_the_sampler(calls):
+    words = (
+        "sample data.csv --draws 7 --tune 8 --thin 9 --chains 2 --seed 3 --g 4 --h 0.2 --max-parents 2 --start empty"
+    )
+    assert (
+        cli.run([*words.split(), "--sampler", "mc3", "--forbid", "A,B", "--forbid", "B -> C", "--require", "A→C"]) == 0
+    )
+    data, options = calls[0]
+    assert data.names == ("A", "B", "C")
+    expected = {"draws": 7, "tune": 8, "thin": 9, "chains": 2, "seed": 3, "start": "empty", "progress": None}
+    assert {name: options[name] for name in expected} == expected
+    assert options["score"] == parnidag.scores.Gaussian(g=4.0)
+    assert options["sampler"] == parnidag.samplers.MC3()
+    assert options["prior"] == parnidag.EdgePrior(
+        h=0.2, forbidden=[("A", "B"), ("B", "C")], required=[("A", "C")], max_parents=2
+    )
+
+
+@needs_api
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("words", "sampler"),
+    [
+        ([], lambda samplers: samplers.PARNI()),
+        (["--kernel", "gibbs"], lambda samplers: samplers.PARNI(kernel="gibbs")),
+        (["--sampler", "parni", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
+        (["--sampler", "adr"], lambda samplers: samplers.ADR()),
+    ],
+)
+def test_words_become_samplers(words, sampler, calls):
+    assert cli.run(["sample", "data.csv", *words]) == 0
+    assert calls[0][1]["sampler"] == sampler(parnidag.samplers)
+
+
+SAMPLE = ["sample", "data.csv", "--sampler", "mc3"]
+
+
+@pytest.mark.usefixtures("table", "calls")
+def test_sample_prints_probable_edges_and_says_that_nothing_is_saved(capsys):
+    assert cli.run(SAMPLE) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "3 nodes, 2 edges with probability 0.5 or more.",
+        "parent  child  probability   mcse  ess   rhat  evidence",
+        "A       B            0.900  0.010    0  0.010  positive",
+        "B       C            0.600      -    -      -  positive",
+        "Converged, as far as can be seen.",
+        "- Run longer.",
+        "The posterior itself was not saved: add -o posterior.nc to keep it.",
+    ]
+
+
+@pytest.mark.usefixtures("calls")
+def test_sample_saves_both_files(table, capsys):
+    assert cli.run([*SAMPLE, "-o", "posterior.nc", "--edges-csv", "edges.csv", "--threshold", "0.95"]) == 0
+    assert (table.parent / "posterior.nc").read_bytes() == b"netCDF"
+    saved = pd.read_csv(table.parent / "edges.csv", index_col="parent")
+    np.testing.assert_array_equal(saved.to_numpy(), PROBABILITIES.to_numpy())
+    assert list(saved.index) == list(saved.columns) == NODES
+    out = capsys.readouterr().out
+    assert "0 edges with probability 0.95" in out
+    assert "Saved posterior.nc\nSaved edges.csv\n" in out
+    assert "not saved" not in out
+
+
+@pytest.mark.usefixtures("table")
+def test_quiet_says_nothing(calls, capsys):
+    assert cli.run([*SAMPLE, "-q", "-o", "posterior.nc"]) == 0
+    assert calls[0][1]["progress"] is False
+    assert capsys.readouterr() == ("", "")
+
+
+def test_interrupted_sampling_is_printed_and_saved(calls, table, capsys):
+    calls.result = StubPosterior(interrupted=True)
+    assert cli.run([*SAMPLE, "-o", "posterior.nc"]) == 130
+    captured = capsys.readouterr()
+    assert "2 edges" in captured.out
+    assert "interrupted" in captured.err
+    assert (table.parent / "posterior.nc").exists()
+
+
+@pytest.mark.usefixtures("table")
+def test_interrupt_elsewhere_is_quiet(calls, capsys):
+    calls.result = KeyboardInterrupt()
+    assert cli.run(SAMPLE) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("table")
+def test_exact_prints_the_evidence_and_only_the_columns_it_has(calls, capsys):
+    calls.result = StubPosterior(log_evidence=-123.456)
+    assert cli.run(["exact", "data.csv", "--draws", "5", "--seed", "2", "--g", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "parent  child  probability  evidence\n" in out
+    assert "log evidence -123.4560" in out
+    _, options = calls[0]
+    assert (options["draws"], options["seed"]) == (5, 2)
+    assert options["score"] == parnidag.scores.Gaussian(g=3.0)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("width", [80, 50, 30])
+def test_tables_fit_the_terminal(width, calls, monkeypatch):
+    names = ["a_rather_long_name", "another_long_name", "[bold]markup[/bold]"]
+    calls.result = StubPosterior(PROBABILITIES.set_axis(names, axis=0).set_axis(names, axis=1))
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert cli.run(SAMPLE) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
+    assert max(map(len, text.splitlines())) <= width
+    assert "0.900" in text
+    if width == 80:
+        assert "[bold]markup[/bold]" in text
+        assert "evidence" in text
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["simulate", "-o", "data.csv"]])
+def test_a_reader_who_leaves_is_no_error(arguments, tmp_path):
+    command = [sys.executable, "-m", "parnidag", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert errors == b""
+    assert process.returncode != 0
+
+
+# ── simulate and demo ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_simulate_writes_the_table_and_the_truth(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = "simulate -o data.csv --truth truth.csv --nodes 5 --edges 4 --rows 30 --seed 9 --noise 0.5"
+    assert cli.run(words.split()) == 0
+    expected = simulate(5, 4, 30, 9, noise=0.5)
+    data = pd.read_csv("data.csv")
+    assert tuple(data.columns) == expected.names
+    np.testing.assert_array_equal(data.to_numpy(), expected.values)
+    truth = pd.read_csv("truth.csv", index_col="parent")
+    np.testing.assert_array_equal(truth.to_numpy(), expected.adjacency)
+    assert "30 rows, 5 nodes, 4 edges, seed 9" in capsys.readouterr().out
+
+
+def test_demo_compares_with_the_truth(calls, capsys):
+    garden = example_network()
+    names = list(garden.names)
+    probabilities = pd.DataFrame(0.98 * garden.adjacency, index=names, columns=names)
+    probabilities.loc["altitude", "rain"], probabilities.loc["rain", "altitude"] = 0.25, 0.75
+    probabilities.loc["rain", "bees"] = 0.5
+    calls.result = StubPosterior(probabilities)
+    assert cli.run(["demo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines[2:-4]}
+    assert rows["compost", "earthworms"] == ["0.980", "yes"]
+    assert rows["rain", "altitude"] == ["0.750", "reversed"]
+    assert rows["altitude", "rain"] == ["0.250", "yes"]
+    assert rows["rain", "bees"] == ["0.500", "no"]
+    assert len([kind for _, kind in rows.values() if kind == "yes"]) == 28
+    assert "With probability 0.5 or more: 27 of the 28 true edges, 1 reversed, 1 not in the true graph." in lines
+    assert "Converged, as far as can be seen." in lines
+    assert lines[-1].endswith("parnidag sample your.csv -o posterior.nc")
+    data, options = calls[0]
+    assert list(data.columns) == names
+    assert options["seed"] == garden.seed
+
+
+def test_demo_options(calls, capsys):
+    names = list(example_network().names)
+    calls.result = StubPosterior(pd.DataFrame(0.0, index=names, columns=names))
+    assert cli.run(["demo", "--seed", "5", "--rows", "60"]) == 0
+    assert calls[0][0].shape == (60, 20)
+    assert calls[0][1]["seed"] == 5
+    assert "60 simulated rows (seed 5)" in capsys.readouterr().out
+
+
+# ── end to end ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@needs_api
+def test_sample_agrees_with_exact_end_to_end(table, capsys):
+    words = ["--g", "10", "--forbid", "C->A"]
+    assert cli.run(["exact", "data.csv", "-q", "--edges-csv", "exact.csv", *words]) == 0
+    run = ["sample", "data.csv", "-o", "posterior.nc", "--edges-csv", "sampled.csv", "--seed", "1"]
+    assert cli.run([*run, *words]) == 0
+    assert "Saved posterior.nc" in capsys.readouterr().out
+    exact = pd.read_csv(table.parent / "exact.csv", index_col="parent")
+    sampled = pd.read_csv(table.parent / "sampled.csv", index_col="parent")
+    assert exact.loc["C", "A"] == sampled.loc["C", "A"] == 0
+    posterior = parnidag.load(table.parent / "posterior.nc")
+    errors = posterior.summary().set_index(["parent", "child"])["mcse"]
+    # Five Monte-Carlo standard errors; an edge that never changed in the run has none, and is rarer than one in 1000.
+    tolerance = np.array([[errors.get((i, j), np.nan) for j in NODES] for i in NODES]) * 5
+    difference = np.abs(exact.to_numpy() - sampled.to_numpy())
+    assert (difference <= np.where(np.isnan(tolerance), 1e-3, tolerance)).all()
+
+
+@needs_api
+@pytest.mark.parametrize("option", ["--forbid", "--require"])
+@pytest.mark.usefixtures("table")
+def test_unknown_nodes_are_refused_end_to_end(option, capsys):
+    assert cli.run(["sample", "data.csv", option, "A,Nobody"]) == 2
+    assert "Nobody" in one_line_error(capsys.readouterr())
+
+
+@needs_api
+def test_bad_tables_are_refused_end_to_end(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_text("A,B\n1,x\n2,y\n")
+    assert cli.run(["sample", str(path), "-o", str(tmp_path / "posterior.nc")]) == 2
+    assert "B" in one_line_error(capsys.readouterr())
+    assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]

@@ -1,0 +1,426 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from parnidag.diagnostics import (
+    RHAT_LIMIT,
+    Diagnostics,
+    bulk_ess,
+    chain_probabilities,
+    diagnose,
+    edge_disagreement,
+    edge_ess,
+    edge_mcse,
+    edge_rhat,
+    merge_rounding,
+    rank_rhat,
+    tail_ess,
+)
+from parnidag.posterior import RunRecord
+
+CHAINS, BATCHES, BATCH = 4, 20, 500
+
+
+def counts_of(values, batches=BATCHES):
+    """Batch counters of 0/1 values (chain, iteration, edge)."""
+    chains, iterations, edges = values.shape
+    counts = values.reshape(chains, batches, iterations // batches, edges).sum(axis=2, dtype=np.int64)
+    return counts, np.full((chains, batches), iterations // batches, dtype=np.int64)
+
+
+def bernoulli_counts(rng, probabilities, chains=CHAINS):
+    """Batch counters of independent draws; `probabilities` is (edge,) or (chain, 1, edge)."""
+    shape = (chains, BATCHES, np.shape(probabilities)[-1])
+    return rng.binomial(BATCH, np.broadcast_to(probabilities, shape)), np.full((chains, BATCHES), BATCH)
+
+
+def record_of(counts, iterations, log_posterior, **changes):
+    """A record of a run on three nodes whose stored graphs do not matter."""
+    edges = counts.shape[2]
+    fields = {
+        "nodes": ("A", "B", "C"),
+        "log_posterior": log_posterior,
+        "graph_index": np.zeros(log_posterior.shape, dtype=np.int64),
+        "graph_offsets": np.zeros(2, dtype=np.int64),
+        "graph_edges": np.zeros(0, dtype=np.int32),
+        "edge_codes": np.array([1, 2, 5], dtype=np.int32)[:edges],
+        "batch_counts": counts,
+        "batch_iterations": iterations,
+        "best_edges": np.zeros(0, dtype=np.int32),
+        "best_log_posterior": 0.0,
+    }
+    return RunRecord(**(fields | changes))
+
+
+# ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def naive_edge_rhat(values):
+    """Split R-hat of one 0/1 series (chain, iteration), by the textbook."""
+    half = values.shape[1] // 2
+    parts = [part for chain in values for part in (chain[:half], chain[half:])]
+    within = np.mean([np.var(part, ddof=1) for part in parts])
+    between = half * np.var([np.mean(part) for part in parts], ddof=1)
+    return math.sqrt(((half - 1) / half * within + between / half) / within)
+
+
+def test_edge_rhat_equals_the_textbook_formula_on_the_full_series():
+    rng = np.random.default_rng(1)
+    values = rng.random((3, 400, 5)) < np.array([0.1, 0.5, 0.9, 0.3, 0.7])
+    values[0, :, 3] |= rng.random(400) < 0.5
+    expected = [naive_edge_rhat(values[:, :, edge].astype(float)) for edge in range(5)]
+    np.testing.assert_allclose(edge_rhat(*counts_of(values, batches=8)), expected, rtol=1e-12)
+
+
+def test_edge_rhat_of_an_edge_equals_its_rank_normalised_version():
+    values = np.random.default_rng(2).random((4, 1000, 1)) < np.array([0.2, 0.3, 0.4, 0.3])[:, None, None]
+    by_ranks = naive_rank_rhat(values[:, :, 0].astype(float), folded=False)
+    np.testing.assert_allclose(edge_rhat(*counts_of(values)), by_ranks, rtol=1e-10)
+
+
+def test_edge_rhat_is_near_one_for_independent_chains():
+    counts, iterations = bernoulli_counts(np.random.default_rng(3), np.linspace(0.05, 0.95, 200))
+    # R̂² − 1 ≈ (χ²₇/7 − 1) / L for halves of length L: 40/7 lies beyond the 1 − 10⁻⁶ quantile of χ²₇ / 7.
+    half = BATCH * BATCHES // 2
+    np.testing.assert_array_less(np.abs(edge_rhat(counts, iterations) ** 2 - 1), 40 / 7 / half)
+
+
+def test_edges_that_never_change_have_no_figures():
+    counts, iterations = bernoulli_counts(np.random.default_rng(4), np.array([0.0, 0.5, 1.0]))
+    mcse = edge_mcse(counts, iterations)
+    ess = edge_ess(chain_probabilities(counts, iterations).mean(axis=0), mcse, iterations.sum())
+    for figure in (edge_rhat(counts, iterations), mcse, ess):
+        np.testing.assert_array_equal(np.isnan(figure), [True, False, True])
+
+
+def test_chains_frozen_apart_have_infinite_rhat_and_few_effective_draws():
+    probabilities = np.array([1.0, 1.0, 0.0, 0.0])[:, None, None]
+    counts, iterations = bernoulli_counts(np.random.default_rng(5), probabilities)
+    assert edge_rhat(counts, iterations) == [np.inf]
+    mcse = edge_mcse(counts, iterations)
+    np.testing.assert_allclose(mcse, math.sqrt(1 / 3 / 4))  # the variance of 1, 1, 0, 0 over four chains
+    np.testing.assert_allclose(edge_ess(np.array([0.5]), mcse, iterations.sum()), 3.0)
+
+
+def test_a_single_chain_that_switches_half_way_has_infinite_rhat():
+    counts = np.array([[[BATCH]] * 10 + [[0]] * 10])
+    assert edge_rhat(counts, np.full((1, 20), BATCH)) == [np.inf]
+
+
+def test_mcse_of_independent_draws_is_the_binomial_one():
+    edges = 300
+    probabilities = np.random.default_rng(6).uniform(0.1, 0.9, edges)
+    total = CHAINS * BATCHES * BATCH
+    truth = probabilities * (1 - probabilities) / total
+
+    one_chain = bernoulli_counts(np.random.default_rng(7), probabilities, chains=1)
+    ratio = edge_mcse(*one_chain) ** 2 / (truth * CHAINS)
+    # A variance from K batch means is χ²_{K−1}/(K−1), relative standard deviation √(2/(K−1)); averaged over edges.
+    assert abs(ratio.mean() - 1) < 5 * math.sqrt(2 / (BATCHES - 1) / edges)
+
+    counts, iterations = bernoulli_counts(np.random.default_rng(8), probabilities)
+    ratio = edge_mcse(counts, iterations) ** 2 / truth
+    # The larger of the two estimates: at least the pooled one on average, at most the sum of both.
+    assert 1 - 5 * math.sqrt(2 / (CHAINS * BATCHES - 1) / edges) < ratio.mean() < 2
+    ess = edge_ess(chain_probabilities(counts, iterations).mean(axis=0), edge_mcse(counts, iterations), total)
+    assert np.all(ess <= total)
+    assert np.median(ess) > total / 2
+
+
+def two_state_chain(rng, shape, switch):
+    """0/1 chains (chain, iteration, edge) that flip with probability `switch`, started from their uniform law."""
+    flips = rng.random(shape) < switch
+    flips[:, 0] = rng.random((shape[0], shape[2])) < 0.5
+    return np.cumsum(flips, axis=1, dtype=np.int32) % 2 == 1
+
+
+def test_mcse_of_a_markov_chain_includes_its_autocorrelation():
+    switch, batches, length, edges = 0.05, 20, 1000, 100
+    values = two_state_chain(np.random.default_rng(9), (1, batches * length, edges), switch)
+    rho = 1 - 2 * switch
+    time = (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**length) / (length * (1 - rho) ** 2)
+    expected = 0.25 * time / length / batches
+    found = edge_mcse(*counts_of(values, batches)) ** 2
+    tolerance = 5 * math.sqrt(2 / (batches - 1) / edges)
+    assert abs(found.mean() / expected - 1) < tolerance
+    # The error that ignores the correlation must be told apart by the same tolerance.
+    independent = 0.25 / length / batches
+    assert abs(independent / expected - 1) > tolerance
+    ess = edge_ess(np.full(edges, 0.5), np.sqrt(found), batches * length)
+    assert np.median(ess) == pytest.approx(batches * length / time, rel=0.3)
+
+
+def test_slow_modes_show_in_the_error_though_batches_agree_within_chains():
+    probabilities = np.array([0.2, 0.4, 0.6, 0.8])[:, None, None]
+    counts, iterations = bernoulli_counts(np.random.default_rng(10), probabilities)
+    chains = chain_probabilities(counts, iterations)
+    np.testing.assert_allclose(edge_mcse(counts, iterations), chains.std(axis=0, ddof=1) / 2)
+
+
+def test_interrupted_chains_count_for_what_they_did():
+    counts, iterations = bernoulli_counts(np.random.default_rng(11), np.array([0.3, 0.6]))
+    counts, iterations = counts.copy(), iterations.copy()
+    for chain, done in enumerate((20, 13, 1, 0)):
+        counts[chain, done:], iterations[chain, done:] = 0, 0
+    chains = chain_probabilities(counts, iterations)
+    assert chains.shape == (3, 2)
+    np.testing.assert_allclose(chains[1], counts[1, :13].sum(axis=0) / (13 * BATCH))
+    expected_parts = [counts[0, :10], counts[0, 10:], counts[1, :6], counts[1, 7:13]]
+    means = np.array([part.mean(axis=0) / BATCH for part in expected_parts])
+    lengths = np.array([10, 10, 6, 6])[:, None] * BATCH
+    within = (means * (1 - means) * lengths / (lengths - 1)).mean(axis=0)
+    length = lengths.mean()
+    expected = np.sqrt(((length - 1) / length * within + means.var(axis=0, ddof=1)) / within)
+    np.testing.assert_allclose(edge_rhat(counts, iterations), expected)
+    assert np.all(np.isfinite(edge_mcse(counts, iterations)))
+
+
+@pytest.mark.parametrize("iterations", [[[0, 0]], [[5, 0]], [[1, 1]]])
+def test_too_little_to_judge_gives_no_rhat(iterations):
+    iterations = np.array(iterations)
+    counts = np.minimum(iterations, 1)[:, :, None]
+    assert np.isnan(edge_rhat(counts, iterations)).all()
+    assert np.isnan(edge_mcse(np.zeros((1, 2, 1), dtype=np.int64), np.zeros((1, 2), dtype=np.int64))).all()
+
+
+def test_disagreement_against_loops_over_pairs():
+    chains = np.random.default_rng(12).random((4, 7))
+    n = 5
+    squares = [(chains[a] - chains[b]) ** 2 for a in range(4) for b in range(a)]
+    spread, rms = edge_disagreement(chains, n)
+    assert rms == pytest.approx(math.sqrt(np.sum(squares) / (n * (n - 1) * 6)), rel=1e-12)
+    np.testing.assert_allclose(spread, chains.max(axis=0) - chains.min(axis=0))
+    assert edge_disagreement(np.zeros((4, 0)), n)[1] == 0.0
+
+
+# ── log posterior ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def naive_split(draws):
+    half = draws.shape[1] // 2
+    return np.array([part for chain in draws for part in (chain[:half], chain[-half:])])
+
+
+def naive_scores(values):
+    ranks = stats.rankdata(values, method="average")
+    return stats.norm.ppf((ranks - 0.375) / (values.size + 0.25)).reshape(values.shape)
+
+
+def naive_rank_rhat(draws, folded=True):
+    halves = naive_split(draws)
+    found = []
+    for values in [halves, np.abs(halves - np.median(halves))][: 2 if folded else 1]:
+        scores = naive_scores(values)
+        length = scores.shape[1]
+        within = np.mean([np.var(chain, ddof=1) for chain in scores])
+        between = length * np.var([np.mean(chain) for chain in scores], ddof=1)
+        found.append(math.sqrt(((length - 1) / length * within + between / length) / within))
+    return max(found)
+
+
+def naive_ess(chains):
+    """Effective sample size of split chains with loops over lags."""
+    count, length = chains.shape
+    within = np.mean([np.var(chain, ddof=1) for chain in chains])
+    pooled = within * (length - 1) / length + np.var([np.mean(chain) for chain in chains], ddof=1)
+
+    def correlation(lag):
+        products = [np.sum((c[: length - lag] - c.mean()) * (c[lag:] - c.mean())) / (length - 1) for c in chains]
+        return 1 - (within - np.mean(products)) / pooled
+
+    total, smallest = 0.0, math.inf
+    for lag in range(0, length - 1, 2):
+        pair = (1.0 if lag == 0 else correlation(lag)) + correlation(lag + 1)
+        if pair < 0:
+            break
+        smallest = min(smallest, pair)
+        total += smallest
+    return count * length / max(2 * total - 1, 1 / math.log10(count * length))
+
+
+def autoregressive(rng, shape, phi):
+    draws = rng.normal(size=shape)
+    draws[:, 0] /= math.sqrt(1 - phi**2)
+    for t in range(1, shape[1]):
+        draws[:, t] += phi * draws[:, t - 1]
+    return draws
+
+
+@pytest.mark.parametrize("case", ["independent", "correlated", "tied", "shifted", "one chain", "odd and short"])
+def test_log_posterior_figures_equal_the_naive_ones(case):
+    rng = np.random.default_rng(13)
+    draws = autoregressive(rng, (4, 301 if case != "odd and short" else 15), 0.0 if case == "independent" else 0.7)
+    if case == "tied":
+        draws = draws.round()
+    if case == "shifted":
+        draws += np.arange(4)[:, None]
+    if case == "one chain":
+        draws = draws[:1]
+    assert rank_rhat(draws) == pytest.approx(naive_rank_rhat(draws), rel=1e-10)
+    assert bulk_ess(draws) == pytest.approx(naive_ess(naive_scores(naive_split(draws))), rel=1e-8)
+    halves = naive_split(draws)
+    tails = [naive_ess((halves <= np.quantile(halves, level)).astype(float)) for level in (0.05, 0.95)]
+    assert tail_ess(draws) == pytest.approx(min(tails), rel=1e-8)
+
+
+def test_bulk_ess_of_an_autoregression_is_the_theoretical_one():
+    phi, replicates, shape = 0.6, 20, (4, 2500)
+    rng = np.random.default_rng(14)
+    found = np.array([bulk_ess(autoregressive(rng, shape, phi)) for _ in range(replicates)])
+    expected = shape[0] * shape[1] * (1 - phi) / (1 + phi)
+    # The standard error over replicates is the Monte-Carlo error; Geyer's truncation biases by less than 2 %.
+    assert abs(found.mean() / expected - 1) < 5 * found.std() / expected / math.sqrt(replicates) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("draws", "rhat"),
+    [
+        (np.full((4, 100), -3.3), math.nan),
+        (np.repeat([[-1.0], [-1.1]], 100, axis=1), math.inf),
+        (np.zeros((0, 0)), math.nan),
+        (np.zeros((4, 3)), math.nan),
+        (np.array([[1.0, 2.0, np.nan, 4.0]]), math.nan),
+    ],
+)
+def test_degenerate_log_posteriors_raise_no_warning_and_claim_nothing(draws, rhat):
+    assert rank_rhat(draws) == pytest.approx(rhat, nan_ok=True)
+    if math.isnan(rhat):
+        assert math.isnan(bulk_ess(draws))
+        assert math.isnan(tail_ess(draws))
+    else:
+        assert bulk_ess(draws) < 4
+
+
+def test_one_frozen_chain_among_moving_ones_is_noticed():
+    draws = np.random.default_rng(15).normal(size=(4, 200))
+    draws[0] = 3.0
+    assert RHAT_LIMIT < rank_rhat(draws) < math.inf
+
+
+def test_rounding_does_not_look_like_disagreement():
+    draws = np.repeat([[-1234.5], [-1234.5 + 1e-12 * 1234]], 100, axis=1)
+    assert rank_rhat(draws) == math.inf
+    assert math.isnan(rank_rhat(merge_rounding(draws)))
+    different = np.random.default_rng(16).normal(size=(2, 50))
+    np.testing.assert_array_equal(merge_rounding(different), different)
+
+
+# ── verdict ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settled_log_posterior(chains=CHAINS, draws=500):
+    return np.random.default_rng(17).normal(size=(chains, draws))
+
+
+def test_good_chains_are_called_converged():
+    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 1.0]))
+    found = diagnose(record_of(counts, iterations, settled_log_posterior()))
+    assert found.converged is True
+    assert found.verdict.startswith("converged: 4 chains agree")
+    assert found.advice == []
+    assert found.edges_rhat_above == 0
+    assert found.ess_edges_min <= CHAINS * BATCHES * BATCH
+    assert found.disagreement_max < 0.1
+
+
+def test_chains_frozen_apart_are_not_converged_and_the_edge_is_named():
+    probabilities = np.tile([0.2, 0.5, 1.0], (CHAINS, 1, 1))
+    probabilities[3, 0, 2] = 0.0
+    counts, iterations = bernoulli_counts(np.random.default_rng(19), probabilities)
+    found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings={"draws": 500}))
+    assert found.converged is False
+    assert found.verdict == "not converged: chains disagree on 1 edge, by up to 1.00"
+    assert found.rhat_edges_max == math.inf
+    assert found.edges_rhat_above == 1
+    assert found.worst_edges[0] == ("B", "C", [1.0, 1.0, 1.0, 0.0])
+    assert "B → C (0.00 … 1.00)" in found.advice[0]
+    assert "draws=2000" in found.advice[0]
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rhat_edges_max"] == "inf"
+
+
+def test_a_log_posterior_that_has_not_settled_is_not_converged():
+    counts, iterations = bernoulli_counts(np.random.default_rng(20), np.array([0.2, 0.5, 0.7]))
+    climbing = settled_log_posterior() + np.linspace(0, 5, 500)
+    found = diagnose(record_of(counts, iterations, climbing))
+    assert found.converged is False
+    assert "log posterior" in found.verdict
+    assert "tune" in found.advice[0]
+
+
+def test_one_chain_cannot_be_known():
+    counts, iterations = bernoulli_counts(np.random.default_rng(21), np.array([0.2, 0.5, 0.7]), chains=1)
+    found = diagnose(record_of(counts, iterations, settled_log_posterior(1)))
+    assert found.converged is None
+    assert found.verdict.startswith("cannot be known")
+    assert "chains=4" in found.advice[0]
+    assert found.disagreement_max is None
+    assert found.disagreement_rms is None
+    assert found.worst_edges == []
+    assert found.rhat_log_posterior < RHAT_LIMIT
+
+
+def test_one_chain_whose_halves_differ_is_not_converged():
+    counts = np.array([[[BATCH]] * 10 + [[0]] * 10])
+    found = diagnose(record_of(counts, np.full((1, 20), BATCH), settled_log_posterior(1)))
+    assert found.converged is False
+
+
+def test_few_effective_draws_are_too_short_to_say():
+    counts, iterations = bernoulli_counts(np.random.default_rng(22), np.array([0.2, 0.5, 0.7]))
+    few = np.tile([1.0, 2.0, 4.0, 3.0], (CHAINS, 10))
+    few = np.repeat(few, 1, axis=1)[:, :40]
+    assert bulk_ess(few[:, :20]) is not None
+    short = diagnose(record_of(counts, iterations, settled_log_posterior(CHAINS, 3)))
+    assert short.converged is None
+    assert short.verdict.startswith("too short")
+    slow = autoregressive(np.random.default_rng(24), (CHAINS, 20), 0.0)
+    assert diagnose(record_of(counts, iterations, slow)).converged is not True
+
+
+def test_a_posterior_of_one_graph_is_converged():
+    counts = np.full((CHAINS, BATCHES, 2), BATCH)
+    found = diagnose(record_of(counts, np.full((CHAINS, BATCHES), BATCH), np.full((CHAINS, 100), -10.0)))
+    assert found.converged is True
+    assert found.rhat_edges_max is None
+    assert found.ess_edges_min is None
+    assert found.rhat_log_posterior is None
+
+
+def test_figures_of_the_run_are_carried_over():
+    counts, iterations = bernoulli_counts(np.random.default_rng(23), np.array([0.5]))
+    statistics = {
+        "acceptance": np.array([0.1, 0.2, 0.3, 0.4]),
+        "iterations": np.full(4, 10_000),
+        "tune_iterations": np.full(4, 2_000),
+        "cpu_seconds": np.array([1.0, 2.0, 3.0, 4.0]),
+    }
+    settings = {"timings": {"prepare": 0.5, "sample": 10}, "interrupted": True}
+    record = record_of(counts, iterations, settled_log_posterior(), statistics=statistics, settings=settings)
+    found = diagnose(record)
+    assert found.acceptance == [0.1, 0.2, 0.3, 0.4]
+    assert found.iterations_per_second == [12_000, 6_000, 4_000, 3_000]
+    assert found.omega is None
+    assert found.timings == {"prepare": 0.5, "sample": 10.0}
+    assert any("interrupted" in line for line in found.advice)
+    without = diagnose(record_of(counts, iterations, settled_log_posterior()))
+    assert without.iterations == [BATCHES * BATCH] * CHAINS
+    assert without.iterations_per_second is None
+
+
+def test_representation_fits_a_terminal_and_never_says_nan():
+    names = ("a very long name of a measured column " * 3, "B", "C")
+    probabilities = np.array([1.0, 0.5, 0.0, 0.5])[:, None, None] * np.ones(3)
+    counts, iterations = bernoulli_counts(np.random.default_rng(25), probabilities)
+    statistics = {"acceptance": np.full(4, 1 / 3), "omega": np.full(4, 1e-5)}
+    found = diagnose(record_of(counts, iterations, settled_log_posterior(), nodes=names, statistics=statistics))
+    text = repr(found)
+    assert isinstance(found, Diagnostics)
+    assert str(found) == text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "nan" not in text.lower().replace("a very long name", "")
+    assert "not converged" in text

@@ -1,0 +1,442 @@
+"""The edge prior: what it means for given nodes, and every contradiction refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parnidag.errors import PriorError
+from parnidag.prior import FORBIDDEN, FREE, REQUIRED, EdgePrior
+
+NAMES = ["season", "rain", "sprinkler", "wet"]
+
+
+def refusal(names=NAMES, **arguments):
+    with pytest.raises(PriorError) as caught:
+        EdgePrior(**arguments).resolve(names)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def refusal_when_made(**arguments):
+    with pytest.raises(PriorError) as caught:
+        EdgePrior(**arguments)
+    return str(caught.value)
+
+
+def free_status(n):
+    status = np.full((n, n), FREE, dtype=np.uint8)
+    np.fill_diagonal(status, FORBIDDEN)
+    return status
+
+
+# --- what it means ----------------------------------------------------------------------------------------------------
+
+
+def test_default_prior_has_odds_one_to_n_minus_one():
+    resolved = EdgePrior().resolve(NAMES)
+    assert resolved.h == 0.25
+    assert resolved.max_parents == 3
+    np.testing.assert_array_equal(resolved.status, free_status(4))
+    assert resolved.status.dtype == np.uint8
+    expected = np.where(np.eye(4, dtype=bool), 0.0, math.log(1 / 3))
+    np.testing.assert_allclose(resolved.log_odds, expected, rtol=1e-15)
+    assert resolved.log_odds.flags.c_contiguous
+
+
+def test_two_nodes_have_even_odds():
+    np.testing.assert_array_equal(EdgePrior().resolve(["a", "b"]).log_odds, 0.0)
+
+
+@pytest.mark.parametrize("h", [1e-300, 0.1, 0.5, np.float32(0.5), 1 - 2**-53])
+def test_h_sets_the_odds(h):
+    resolved = EdgePrior(h=h).resolve(NAMES)
+    assert resolved.h == h
+    assert resolved.log_odds[0, 1] == pytest.approx(math.log(h) - math.log1p(-h), rel=1e-15)
+
+
+def test_h_is_not_the_marginal_probability_of_an_edge():
+    # Two nodes, three graphs: empty with weight 1, each edge with weight w.
+    h = 0.3
+    weight = math.exp(EdgePrior(h=h).resolve(["a", "b"]).log_odds[0, 1])
+    marginal = weight / (1 + 2 * weight)
+    assert marginal == pytest.approx(h / (1 + h), rel=1e-14)
+
+
+FORBIDDEN_PAIRS = [("rain", "season"), (3, 0), ("wet", 1)]
+
+
+def forbidden_mask():
+    mask = np.zeros((4, 4), dtype=bool)
+    mask[1, 0] = mask[3, 0] = mask[3, 1] = True
+    return mask
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        FORBIDDEN_PAIRS,
+        [list(pair) for pair in FORBIDDEN_PAIRS],
+        set(FORBIDDEN_PAIRS),
+        (pair for pair in FORBIDDEN_PAIRS),
+        np.array([[1, 0], [3, 0], [3, 1]]),
+        np.array([["rain", "season"], ["wet", "season"], ["wet", "rain"]]),
+        [(np.int64(1), np.int32(0)), (3, 0), (3, 1)],
+        forbidden_mask(),
+        forbidden_mask() | np.eye(4, dtype=bool),
+        pd.DataFrame(forbidden_mask(), index=NAMES, columns=NAMES),
+        pd.DataFrame(forbidden_mask() | np.eye(4, dtype=bool), index=NAMES, columns=NAMES),
+        pd.DataFrame(forbidden_mask(), index=NAMES, columns=NAMES).iloc[::-1, [2, 0, 3, 1]],
+        pd.DataFrame(forbidden_mask()),
+        pl.DataFrame({name: forbidden_mask()[:, j] for j, name in enumerate(NAMES)}),
+    ],
+)
+def test_forbidden_edges_in_any_form(edges):
+    expected = free_status(4)
+    expected[forbidden_mask()] = FORBIDDEN
+    np.testing.assert_array_equal(EdgePrior(forbidden=edges).resolve(NAMES).status, expected)
+
+
+@pytest.mark.parametrize("edges", [[("rain", "wet"), (0, 2)], np.array([[1, 3], [0, 2]])])
+def test_required_edges_forbid_their_reverse(edges):
+    expected = free_status(4)
+    expected[1, 3] = expected[0, 2] = REQUIRED
+    expected[3, 1] = expected[2, 0] = FORBIDDEN
+    np.testing.assert_array_equal(EdgePrior(required=edges).resolve(NAMES).status, expected)
+
+
+def test_required_edges_from_an_array():
+    mask = forbidden_mask()
+    status = EdgePrior(required=mask).resolve(NAMES).status
+    np.testing.assert_array_equal(status == REQUIRED, mask)
+    assert (status[mask.T] == FORBIDDEN).all()
+
+
+def test_reverse_of_a_required_edge_may_be_forbidden_too():
+    status = EdgePrior(required=[("rain", "wet")], forbidden=[("wet", "rain")]).resolve(NAMES).status
+    assert status[1, 3] == REQUIRED
+    assert status[3, 1] == FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "tiers",
+    [
+        [["season"], ["rain", 2]],
+        (("season",), (1, "sprinkler")),
+        [{"season"}, [], ["sprinkler", "rain"]],
+        {"season": -1.5, "rain": 2, "sprinkler": 2},
+        {1: 10, "season": 1, 2: 10},
+    ],
+)
+def test_tiers_forbid_later_to_earlier_only(tiers):
+    expected = free_status(4)
+    expected[1, 0] = expected[2, 0] = FORBIDDEN
+    np.testing.assert_array_equal(EdgePrior(tiers=tiers).resolve(NAMES).status, expected)
+
+
+def test_integers_are_indices_even_if_names_look_like_numbers():
+    status = EdgePrior(forbidden=[(0, "0")]).resolve(["2", "1", "0"]).status
+    assert status[0, 2] == FORBIDDEN
+    assert np.count_nonzero(status == FORBIDDEN) == 4
+
+
+EXTRA = np.array([[0, 1.5, 0, 0], [0, 0, 0, -2.0], [0, 0, 0, 0], [0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "log_odds",
+    [
+        {("season", "rain"): 1.5, (1, "wet"): -2},
+        EXTRA,
+        EXTRA.tolist(),
+        EXTRA + 7 * np.eye(4),
+        pd.DataFrame(EXTRA, index=NAMES, columns=NAMES),
+        pd.DataFrame(EXTRA + 7 * np.eye(4), index=NAMES, columns=NAMES),
+    ],
+)
+def test_log_odds_are_added_to_those_of_h(log_odds):
+    prior = EdgePrior(h=0.2, log_odds=log_odds)
+    base = EdgePrior(h=0.2).resolve(NAMES).log_odds
+    np.testing.assert_allclose(prior.resolve(NAMES).log_odds, base + EXTRA, rtol=1e-15)
+    assert prior.describe(NAMES)["log_odds_edges"] == 2
+
+
+@pytest.mark.parametrize(("given_bound", "bound"), [(None, 3), (0, 0), (2, 2), (np.int64(2), 2), (50, 3)])
+def test_max_parents(given_bound, bound):
+    resolved = EdgePrior(max_parents=given_bound).resolve(NAMES)
+    assert resolved.max_parents == bound
+    assert type(resolved.max_parents) is int
+
+
+# --- the object itself ------------------------------------------------------------------------------------------------
+
+
+def test_later_changes_to_an_array_do_not_reach_the_prior():
+    mask, extra = forbidden_mask(), EXTRA.copy()
+    prior = EdgePrior(forbidden=mask, log_odds=extra)
+    before = prior.resolve(NAMES)
+    mask[:], extra[:] = True, 9
+    after = prior.resolve(NAMES)
+    np.testing.assert_array_equal(after.status, before.status)
+    np.testing.assert_array_equal(after.log_odds, before.log_odds)
+
+
+def test_priors_are_frozen_comparable_copyable():
+    prior = EdgePrior(h=0.2, forbidden=[("rain", "season")], required=forbidden_mask().T, tiers=[["season"]])
+    same = EdgePrior(h=0.2, forbidden=(("rain", "season"),), required=forbidden_mask().T, tiers=(("season",),))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        prior.h = 0.3
+    assert prior == same
+    assert hash(prior) == hash(same)
+    assert pickle.loads(pickle.dumps(prior)) == prior
+    assert dataclasses.replace(prior, h=0.2) == prior
+    assert dataclasses.replace(prior, h=0.3) != prior
+    assert dataclasses.replace(prior, required=forbidden_mask().T & False) != prior
+    assert prior != "prior"
+
+
+def test_description_fits_json_and_names_everything():
+    prior = EdgePrior(
+        forbidden=[(3, 0)],
+        required=[("rain", "wet")],
+        tiers={"season": 0, 1: 1, "wet": 2},
+        log_odds={("season", "rain"): 1.0, ("season", "wet"): 0.0},
+        max_parents=np.int64(2),
+    )
+    described = prior.describe(NAMES)
+    assert json.loads(json.dumps(described)) == {
+        "h": 0.25,
+        "forbidden": [["wet", "season"]],
+        "required": [["rain", "wet"]],
+        "tiers": [["season"], ["rain"], ["wet"]],
+        "forbidden_by_tiers": 3,
+        "max_parents": 2,
+        "log_odds_edges": 1,
+    }
+    assert EdgePrior().describe(NAMES)["tiers"] is None
+
+
+# --- refusals that need no names --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("h", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", 0.5j, np.bool_(True)])
+def test_h_outside_its_range(h):
+    message = refusal_when_made(h=h)
+    assert f"h={h!r}" in message
+    assert "between 0 and 1" in message
+
+
+@pytest.mark.parametrize("bound", [-1, 1.0, True, "2", np.array([1, 2])])
+def test_max_parents_that_are_no_count(bound):
+    assert "max_parents=" in refusal_when_made(max_parents=bound)
+
+
+@pytest.mark.parametrize("argument", ["forbidden", "required"])
+@pytest.mark.parametrize(
+    ("edges", "part"),
+    [
+        ("rain", "='rain' must be a list of (parent, child) pairs"),
+        (5, "=5 must be a list"),
+        (("rain", "wet"), "'rain' is not a (parent, child) pair"),
+        ([("rain",)], "is not a (parent, child) pair"),
+        ([("rain", "wet", "season")], "is not a (parent, child) pair"),
+        ([("rain", 1.0)], "1.0 is not a node"),
+        ([(True, "rain")], "True is not a node"),
+        ([(None, "rain")], "None is not a node"),
+        ([(0, -1)], "index -1 is negative"),
+        ([("rain", "rain")], "'rain' → 'rain' leads from a node to itself"),
+        ([(2, 2)], "leads from a node to itself"),
+        (np.zeros((4, 4)), "float64 with shape (4, 4)"),
+        (np.zeros((4, 3), dtype=bool), "bool with shape (4, 3)"),
+        (np.zeros((4, 2), dtype=bool), "bool with shape (4, 2)"),
+        (pd.DataFrame(EXTRA, index=NAMES, columns=NAMES), "must hold booleans"),
+        (pd.DataFrame(forbidden_mask()).iloc[:2], "must be n × n"),
+    ],
+)
+def test_malformed_edges(argument, edges, part):
+    message = refusal_when_made(**{argument: edges})
+    assert message.startswith(argument)
+    assert part in message
+
+
+def test_required_self_loops_in_arrays_and_tables():
+    eye = np.eye(4, dtype=bool)
+    assert "required" in refusal_when_made(required=eye)
+    assert "to itself" in refusal_when_made(required=pd.DataFrame(eye, index=NAMES, columns=NAMES))
+
+
+@pytest.mark.parametrize(
+    ("tiers", "part"),
+    [
+        ("season", "tiers='season'"),
+        (3, "tiers=3"),
+        (["season", "rain"], "'season' is not a list of nodes"),
+        ([["season"], 4], "4 is not a list of nodes"),
+        ([["season"], ["rain", "season"]], "'season' is listed twice"),
+        ([["season", "season"]], "'season' is listed twice"),
+        ([[0.5]], "0.5 is not a node"),
+        ([[-2]], "index -2 is negative"),
+        ({"season": "first"}, "'season' has 'first'"),
+        ({"season": math.nan}, "not finite"),
+        ({"season": True}, "not a number"),
+    ],
+)
+def test_malformed_tiers(tiers, part):
+    message = refusal_when_made(tiers=tiers)
+    assert message.startswith("tiers")
+    assert part in message
+
+
+@pytest.mark.parametrize(
+    ("log_odds", "part"),
+    [
+        ({("rain", "wet"): math.inf}, "use forbidden= or required="),
+        ({("rain", "wet"): -math.inf}, "('rain', 'wet') has -inf"),
+        ({("rain", "wet"): math.nan}, "not finite"),
+        ({("rain", "wet"): "2"}, "not a number"),
+        ({("rain", "wet"): True}, "not a number"),
+        ({("rain", "rain"): 1.0}, "to itself"),
+        ({"rain": 1.0}, "is not a (parent, child) pair"),
+        (np.full((4, 4), np.inf), "entry (0, 0) is inf"),
+        (np.zeros((4, 3)), "shape (4, 3)"),
+        (np.zeros((4, 4), dtype=bool), "bool with shape"),
+        ([[1.0, 2.0], [3.0]], "must map"),
+        (1.5, "must map"),
+        ("rain", "must map"),
+    ],
+)
+def test_malformed_log_odds(log_odds, part):
+    message = refusal_when_made(log_odds=log_odds)
+    assert message.startswith("log_odds")
+    assert part in message
+
+
+# --- refusals that need the names -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("forbidden", [("sesaon", "wet")]),
+        ("required", [("wet", "sesaon")]),
+        ("tiers", [["sesaon"]]),
+        ("log_odds", {("sesaon", "wet"): 1.0}),
+    ],
+)
+def test_unknown_names_come_with_the_closest_one(argument, value):
+    message = refusal(**{argument: value})
+    assert message.startswith(f"{argument}: unknown node 'sesaon'")
+    assert "did you mean 'season'?" in message
+
+
+def test_names_close_to_nothing_come_with_the_known_ones():
+    assert "known are season, rain, sprinkler, wet" in refusal(forbidden=[("xyzzy", "wet")])
+    many = [f"N{j}" for j in range(30)]
+    assert "N4 and 25 more" in refusal(many, forbidden=[("xyzzy", "N1")])
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("forbidden", [(0, 4)]), ("required", [(4, 0)]), ("tiers", [[4]]), ("log_odds", {(4, 0): 1.0})],
+)
+def test_indices_out_of_range(argument, value):
+    message = refusal(**{argument: value})
+    assert message.startswith(f"{argument}: index 4 is out of range")
+    assert "4 nodes" in message
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("forbidden", forbidden_mask()), ("required", forbidden_mask()), ("log_odds", EXTRA)],
+)
+def test_arrays_of_another_size(argument, value):
+    message = refusal(["a", "b", "c"], **{argument: value})
+    assert message.startswith(f"{argument}: the array is 4 × 4, but there are 3 nodes")
+
+
+@pytest.mark.parametrize("argument", ["forbidden", "required"])
+def test_self_loops_by_name_and_index(argument):
+    assert "leads from rain to itself" in refusal(**{argument: [("rain", 1)]})
+
+
+def test_log_odds_given_twice():
+    assert "rain → wet is given twice" in refusal(log_odds={("rain", "wet"): 1.0, (1, 3): 2.0})
+
+
+def test_node_in_two_tiers_by_name_and_index():
+    assert "'rain' is listed twice" in refusal(tiers=[["rain"], [1]])
+
+
+def test_required_and_forbidden():
+    message = refusal(required=[("rain", "wet"), ("season", "rain")], forbidden=[(1, 3)])
+    assert message.startswith("required and forbidden: rain → wet;")
+
+
+def test_required_against_tiers():
+    message = refusal(required=[("rain", "season")], tiers=[["season"], ["rain"]])
+    assert "forbidden by tiers" in message
+    assert "rain → season" in message
+
+
+@pytest.mark.parametrize(
+    ("required", "cycle"),
+    [
+        ([("rain", "wet"), ("wet", "rain")], "rain → wet → rain"),
+        ([(0, 1), (1, 2), (2, 0), (2, 3)], "season → rain → sprinkler → season"),
+        ([(0, 1), (1, 2), (2, 3), (3, 1)], "rain → sprinkler → wet → rain"),
+    ],
+)
+def test_required_cycles_are_shown(required, cycle):
+    assert f"required edges form a cycle: {cycle};" in refusal(required=required)
+
+
+def test_more_required_parents_than_allowed():
+    message = refusal(required=[("rain", "wet"), ("sprinkler", "wet")], max_parents=1)
+    assert message == "max_parents=1 is less than the required parents of wet (2)"
+
+
+@pytest.mark.parametrize("names", [[], ["a"]])
+def test_too_few_nodes(names):
+    assert "at least 2 nodes" in refusal(names)
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+pairs = st.sets(st.sampled_from(list(itertools.permutations(range(4), 2))), max_size=6)
+
+
+def is_acyclic(edges):
+    orders = itertools.permutations(range(4))
+    return any(all(order.index(i) < order.index(j) for i, j in edges) for order in orders)
+
+
+@settings(max_examples=200, deadline=None)
+@given(pairs, pairs, st.permutations(range(4)), st.integers(0, 4), st.integers(0, 3))
+def test_constraints_are_refused_exactly_when_no_graph_meets_them(required, forbidden, order, n_early, max_parents):
+    early, late = order[:n_early], order[n_early:]
+    banned = forbidden | set(itertools.product(late, early))
+    prior = EdgePrior(required=required, forbidden=forbidden, tiers=[early, late], max_parents=max_parents)
+    crowded = any(sum(child == j for _, child in required) > max_parents for j in range(4))
+    if required & banned or not is_acyclic(required) or crowded:
+        with pytest.raises(PriorError):
+            prior.resolve(NAMES)
+        return
+    status = prior.resolve(NAMES).status
+    for i, j in itertools.product(range(4), repeat=2):
+        if (i, j) in required:
+            assert status[i, j] == REQUIRED
+        elif i == j or (i, j) in banned or (j, i) in required:
+            assert status[i, j] == FORBIDDEN
+        else:
+            assert status[i, j] == FREE
