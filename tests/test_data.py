@@ -75,9 +75,8 @@ def test_gram_is_that_of_the_standardised_columns():
 
 def test_gram_handed_out_cannot_change_the_data():
     data = Data(example())
-    before = data.standardised_gram()
     data.standardised_gram()[:] = 0
-    np.testing.assert_array_equal(data.standardised_gram(), before)
+    np.testing.assert_array_equal(data.standardised_gram(), Data(example()).standardised_gram())
 
 
 def test_gram_is_computed_once(monkeypatch):
@@ -196,7 +195,7 @@ def test_repr_is_short():
     table = example(columns=20)
     table[3, 2] = np.nan
     shown = repr(Data(table, missing="drop"))
-    assert shown == "Data(39 rows × 20 columns: X0, X1, X2, X3, X4 and 15 more; 1 rows with missing values dropped)"
+    assert shown == "Data(39 rows × 20 columns: X0, X1, X2, X3, X4 and 15 more; 1 dropped for missing values)"
 
 
 # --- numerical robustness ---------------------------------------------------------------------------------------------
@@ -208,6 +207,17 @@ def test_gram_is_the_same_at_extreme_magnitudes(exponent):
     table = np.random.default_rng(3).normal(size=(30, 3))
     scaled = table * np.ldexp(1.0, [exponent, exponent, 0])
     np.testing.assert_array_equal(Data(scaled).standardised_gram(), Data(table).standardised_gram())
+
+
+def test_gram_survives_the_whole_range_of_doubles():
+    table = np.random.default_rng(3).uniform(-1, 1, size=(30, 3))
+    table[:2] = [[1, 1, -1], [-1, -1, 1]]
+    largest, smallest = np.finfo(float).max, np.finfo(float).smallest_subnormal
+    gram = Data(table).standardised_gram()
+    np.testing.assert_allclose(Data(table * largest).standardised_gram(), gram, rtol=0, atol=29 * 64 * EPSILON)
+    whole = np.round(table * 1000)
+    gram = Data(whole).standardised_gram()
+    np.testing.assert_allclose(Data(whole * smallest).standardised_gram(), gram, rtol=0, atol=29 * 64 * EPSILON)
 
 
 def test_gram_survives_a_mean_that_dwarfs_the_spread():
@@ -388,7 +398,15 @@ def test_small_but_real_variation_is_not_constant():
 
 
 @pytest.mark.parametrize(
-    "copy", [lambda x: x, lambda x: -x, lambda x: 1.8 * x + 32, lambda x: 1e6 - x / 3, lambda x: x.astype(np.float32)]
+    "copy",
+    [
+        lambda x: x,
+        lambda x: -x,
+        lambda x: 1.8 * x + 32,
+        lambda x: 1e6 - x / 3,
+        lambda x: 1e12 + x,
+        lambda x: x.astype(np.float32),
+    ],
 )
 def test_copies_of_columns_are_refused_by_pair(copy):
     table = pd.DataFrame(np.random.default_rng(5).normal(size=(40, 3)), columns=["a", "b", "celsius"])

@@ -192,6 +192,13 @@ def test_later_changes_to_an_array_do_not_reach_the_prior():
     np.testing.assert_array_equal(after.log_odds, before.log_odds)
 
 
+def test_arrays_in_a_prior_are_read_only():
+    prior = EdgePrior(forbidden=forbidden_mask(), log_odds=EXTRA)
+    for array in (prior.forbidden, prior.log_odds):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 1] = 1
+
+
 def test_priors_are_frozen_comparable_copyable():
     prior = EdgePrior(h=0.2, forbidden=[("rain", "season")], required=forbidden_mask().T, tiers=[["season"]])
     same = EdgePrior(h=0.2, forbidden=(("rain", "season"),), required=forbidden_mask().T, tiers=(("season",),))

@@ -436,7 +436,7 @@ def _print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshol
             found[kind] += 1
         if probability >= threshold or kind == "yes":
             rows.append([parent, child, f"{probability:.3f}", kind])
-    _print_table(["parent", "child", "probability", "in the true graph"], rows)
+    _print_table(["parent", "child", "probability", "true edge?"], rows)
     _say(
         f"With probability {threshold:g} or more: {found['yes']} of the {len(true)} true edges, "
         f"{found['reversed']} reversed, {found['no']} not in the true graph."
@@ -498,14 +498,21 @@ def _print_table(headings: list[str], rows: list[list[str]]) -> None:
     from rich.text import Text
 
     console = Console()
-    shown = list(range(len(headings)))
-    for dropped in ("rhat", "ess", "mcse", "evidence"):  # what a narrow terminal loses, in this order
-        if sum(widths[k] + 2 for k in shown) <= console.width:
-            break
-        shown = [k for k in shown if headings[k] != dropped]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    shown, headings = _that_fit(headings, widths, console.width)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for k in shown:
-        table.add_column(headings[k], justify="right" if numeric[k] else "left", overflow="fold")
+        table.add_column(headings[k], justify="right" if numeric[k] else "left", overflow="fold", no_wrap=numeric[k])
     for row in rows:
         table.add_row(*(Text(row[k]) for k in shown))
-    console.print(table)
+    console.print("", table, "", sep="\n")
+
+
+def _that_fit(headings: list[str], widths: list[int], width: int) -> tuple[list[int], list[str]]:
+    """Choose the columns, and shorten their headings, for a terminal of this width."""
+    shown = list(range(len(headings)))
+    for dropped in ("rhat", "ess", "mcse", "evidence"):  # what a narrow terminal loses, in this order
+        if sum(widths[k] + 2 for k in shown) <= width:
+            return shown, headings
+        shown = [k for k in shown if headings[k] != dropped]
+    short = {"probability": "prob.", "true edge?": "true?"}
+    return shown, [short.get(heading, heading) for heading in headings]

@@ -123,7 +123,7 @@ class Data:
         return self._gram.copy()
 
     def __repr__(self) -> str:
-        dropped = f"; {self.dropped_rows} rows with missing values dropped" if self.dropped_rows else ""
+        dropped = f"; {self.dropped_rows} dropped for missing values" if self.dropped_rows else ""
         return f"Data({self.n_rows} rows × {self.n_nodes} columns: {_shorten(self.names)}{dropped})"
 
 
@@ -449,44 +449,39 @@ def _checked_gram(values: Floats, names: Sequence[str]) -> Floats:
         listed = _with_counts(names, infinite)
         raise DataError(f"infinite values (or too large for double precision) in {listed}; remove or replace them")
     low, high = values.min(axis=0), values.max(axis=0)
-    # A power of two scales without rounding; without it squares would leave the range of floating point.
-    scale = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
-    low_scaled, high_scaled = low / scale, high / scale
-    magnitude = np.maximum(np.abs(low_scaled), np.abs(high_scaled))
-    centre, half_range = (low_scaled + high_scaled) / 2, (high_scaled - low_scaled) / 2
-    constant = np.flatnonzero(2 * half_range <= _ROUNDING * magnitude)
+    magnitude = np.maximum(np.abs(low), np.abs(high))
+    centre, half_range = low / 2 + high / 2, high / 2 - low / 2  # halved first: the sums cannot overflow
+    constant = np.flatnonzero(half_range <= _ROUNDING / 2 * magnitude)
     if constant.size:
         listed = _shorten([_describe_constant(names[j], low[j], high[j]) for j in constant.tolist()])
         raise DataError(f"constant columns: {listed}; they carry no information, remove them")
-    gram = _centred_gram(values, scale, centre, half_range)
+    gram = _centred_gram(values, centre, half_range)
     n_rows = len(values)
     deviation = np.sqrt(np.diagonal(gram))
     correlation = gram / np.outer(deviation, deviation)
     correlation = np.clip((correlation + correlation.T) / 2, -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
-    stored_error = _EPSILON * magnitude * np.sqrt(n_rows - 1) / (half_range * deviation)
+    stored_error = _EPSILON * (magnitude / half_range) * np.sqrt(n_rows - 1) / deviation  # in standard deviations
     _refuse_copies(correlation, stored_error, names, n_rows)
     return np.ascontiguousarray(correlation * (n_rows - 1))
 
 
-def _centred_gram(values: Floats, scale: Floats, centre: Floats, half_range: Floats) -> Floats:
+def _centred_gram(values: Floats, centre: Floats, half_range: Floats) -> Floats:
     """Give the Gram matrix of the columns, centred and in units of their half-range.
 
-    Subtracting the mid-range first is exact when the spread is small beside the mean, so nothing is lost there.
+    These units keep squares of huge and tiny numbers within the range of floating point. The mid-range goes first
+    because subtracting it is exact when the spread is small beside the mean; the mean of the rest follows.
     """
     n_rows, n = values.shape
     mean = np.zeros(n)
     for block in _row_blocks(values):
-        mean += ((block / scale - centre) / half_range).sum(axis=0) / n_rows
-    gram, rest = np.zeros((n, n)), np.zeros(n)
+        mean += ((block - centre) / half_range).sum(axis=0) / n_rows
+    gram = np.zeros((n, n))
     for block in _row_blocks(values):
-        centred = block / scale
-        centred -= centre
+        centred = block - centre
         centred /= half_range
         centred -= mean
         gram += centred.T @ centred
-        rest += centred.sum(axis=0)
-    gram -= np.outer(rest, rest) / n_rows
     return gram
 
 

@@ -453,7 +453,13 @@ def _shown(value: float | None, digits: int = 2) -> str:
 
 
 def _by_chain(values: Sequence[float]) -> str:
-    return "  ".join(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" for value in values)
+    return "  ".join(_short(value) for value in values)
+
+
+def _short(value: float) -> str:
+    if math.isnan(value):
+        return "–"  # a chain without this figure, beside others that have it
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -532,7 +538,7 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
     by_chain = {name: statistics[name].tolist() if name in statistics else None for name in names}
     timings = {str(stage): float(seconds) for stage, seconds in dict(record.settings.get("timings") or {}).items()}
     return by_chain | {
-        "iterations": kept.tolist() if len(kept) else None,
+        "iterations": kept.tolist() if np.any(kept > 0) else None,
         "iterations_per_second": speed,
         "timings": timings,
     }
@@ -560,7 +566,7 @@ def _judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[s
     else:
         converged = True
         verdict = (
-            f"converged: {n_chains} chains agree on every edge to within {figures['disagreement_max']:.2f} "
+            f"converged: {n_chains} chains agree on every edge to within {figures['disagreement_max']:.3f} "
             f"(R-hat at most {worst_rhat:.2f})"
         )
     if record.settings.get("interrupted"):

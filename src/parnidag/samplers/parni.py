@@ -191,21 +191,29 @@ def advance_parni(
 
 @kernel
 def parni_iteration(net: Net, run: Parni) -> None:
-    """Draw k, then visit every evaluated sub-neighbourhood; with the printed kernel, accept or undo the lot."""
+    """Draw k, then visit every evaluated sub-neighbourhood K_r."""
     draw_neighbourhoods(net, run)
     run.evaluations += run.blocks
+    if run.printed:
+        propose_and_decide(net, run)
+    else:
+        for r in range(run.blocks):
+            visit_block(net, run, r)
+        run.tried += run.blocks
+
+
+@kernel
+def propose_and_decide(net: Net, run: Parni) -> None:
+    """Algorithm 1: let the blocks build one proposal, then accept it or undo it all."""
     run.log_ratio = 0.0
     run.undos = ZERO
     for r in range(run.blocks):
         visit_block(net, run, r)
-    if run.printed:
-        run.tried += ONE
-        if happens(net.rng, math.exp(min(0.0, log_acceptance(run)))):
-            run.accepted += ONE
-        else:
-            undo_all(net, run)
+    run.tried += ONE
+    if happens(net.rng, math.exp(min(0.0, log_acceptance(run)))):
+        run.accepted += ONE
     else:
-        run.tried += run.blocks
+        undo_all(net, run)
 
 
 @leaf

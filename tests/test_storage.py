@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parnidag import storage
+from parnidag.errors import ParnidagError
+from parnidag.posterior import Posterior, RunRecord
+from parnidag.storage import FORMAT_VERSION, load, save_record
+
+
+def run_record(nodes=("A", "β → γ", "naïve 数"), **changes):
+    rng = np.random.default_rng(1)
+    fields = {
+        "nodes": nodes,
+        "log_posterior": rng.normal(size=(2, 5)) * 1e3,
+        "graph_index": rng.integers(0, 3, size=(2, 5)),
+        "graph_offsets": np.array([0, 0, 2, 3]),
+        "graph_edges": np.array([1, 5, 2], dtype=np.int32),
+        "edge_codes": np.array([1, 2, 5], dtype=np.int32),
+        "batch_counts": rng.integers(0, 11, size=(2, 4, 3)),
+        "batch_iterations": np.full((2, 4), 10),
+        "best_edges": np.array([1, 5], dtype=np.int32),
+        "best_log_posterior": -0.1 - 0.2,
+        "statistics": {
+            "acceptance": np.array([0.1, np.nan]),
+            "iterations": np.array([40, 2**60]),
+            "odd/key of a sampler": np.array([1.5, -np.inf]),
+            "stuck": np.array([True, False]),
+        },
+        "settings": {
+            "seed": 2**70,
+            "score": {"g": 10.0},
+            "timings": {"échantillon": 0.1},
+            "interrupted": False,
+            "x": None,
+        },
+    }
+    return RunRecord(**(fields | changes))
+
+
+def exact_record():
+    return run_record(
+        log_posterior=np.zeros((0, 0)),
+        graph_index=np.zeros((0, 0), dtype=np.int64),
+        graph_offsets=np.zeros(1, dtype=np.int64),
+        graph_edges=np.zeros(0, dtype=np.int32),
+        edge_codes=np.zeros(0, dtype=np.int32),
+        batch_counts=np.zeros((0, 0, 0), dtype=np.int64),
+        batch_iterations=np.zeros((0, 0), dtype=np.int64),
+        best_edges=np.zeros(0, dtype=np.int32),
+        best_log_posterior=float("nan"),
+        statistics={},
+        exact_probabilities=np.random.default_rng(2).random((3, 3)),
+        log_evidence=-1234.5678,
+    )
+
+
+def assert_same(found, expected):
+    for name in RunRecord.__dataclass_fields__:
+        one, other = getattr(found, name), getattr(expected, name)
+        if isinstance(other, np.ndarray):
+            assert one.dtype == other.dtype, name
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        elif name == "statistics":
+            assert set(one) == set(other)
+            for key, values in other.items():
+                assert one[key].dtype == values.dtype
+                np.testing.assert_array_equal(one[key], values, err_msg=key)
+        elif isinstance(other, float):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        else:
+            assert one == other, name
+
+
+@pytest.mark.parametrize("make", [run_record, exact_record])
+def test_round_trip_is_exact(tmp_path, make):
+    record = make()
+    path = Posterior(record).save(tmp_path / "posterior.nc")
+    assert path == tmp_path / "posterior.nc"
+    assert_same(load(path).record, record)
+    assert [file.name for file in tmp_path.iterdir()] == ["posterior.nc"]
+
+
+def test_exact_draws_without_batches_round_trip(tmp_path):
+    record = run_record(
+        batch_counts=np.zeros((0, 0, 3), dtype=np.int64),
+        batch_iterations=np.zeros((0, 0), dtype=np.int64),
+        exact_probabilities=np.full((3, 3), 0.25),
+        log_evidence=-1.0,
+    )
+    assert_same(load(save_record(record, tmp_path / "exact.nc")).record, record)
+
+
+def test_large_arrays_are_compressed_and_exact(tmp_path):
+    rng = np.random.default_rng(3)
+    record = run_record(
+        log_posterior=np.round(rng.normal(size=(2, 20_000)), 1), graph_index=np.zeros((2, 20_000), dtype=np.int64)
+    )
+    path = save_record(record, tmp_path / "large.nc")
+    assert_same(load(path).record, record)
+    assert path.stat().st_size < record.log_posterior.nbytes / 2
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=3, max_size=3, unique=True
+    )
+)
+def test_any_unicode_name_survives(tmp_path, names):
+    path = save_record(run_record(tuple(names)), tmp_path / "names.nc")
+    assert load(path).nodes == names
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_names_that_are_no_text_are_refused_and_nothing_is_written(tmp_path, name):
+    with pytest.raises(ParnidagError, match="cannot be stored as text"):
+        save_record(run_record(("A", "B", name)), tmp_path / "names.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_string_path_and_an_existing_file_are_fine(tmp_path):
+    path = tmp_path / "posterior.nc"
+    path.write_text("something older")
+    save_record(run_record(), str(path))
+    assert load(str(path)).nodes == list(run_record().nodes)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    path = save_record(run_record(), tmp_path / "posterior.nc")
+    before = path.read_bytes()
+
+    def full_disk(self, target, **_):
+        target.write_bytes(b"half of a file")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", full_disk)
+    with pytest.raises(ParnidagError, match="No space left"):
+        save_record(exact_record(), path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["posterior.nc"]
+
+
+def test_impossible_targets_are_refused(tmp_path):
+    with pytest.raises(ParnidagError, match="does not exist"):
+        save_record(run_record(), tmp_path / "no folder" / "posterior.nc")
+    with pytest.raises(ParnidagError, match="is a folder"):
+        save_record(run_record(), tmp_path)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path):
+    with pytest.raises(ParnidagError, match="there is no file"):
+        load(tmp_path / "missing.nc")
+    with pytest.raises(ParnidagError, match="is a folder"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"parent,child\n", b"\x89HDF\r\n\x1a\n" + bytes(100), pickle.dumps({"a": 1})])
+def test_files_of_another_kind_are_refused(tmp_path, content):
+    path = tmp_path / "other.nc"
+    path.write_bytes(content)
+    with pytest.raises(ParnidagError, match="cannot be read as a parnidag result"):
+        load(path)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_truncated_files_are_refused(tmp_path, share):
+    path = save_record(run_record(), tmp_path / "posterior.nc")
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ParnidagError, match="damaged, cut short"):
+        load(path)
+
+
+def test_foreign_netcdf_is_refused(tmp_path):
+    xr.Dataset({"temperature": ("x", [1.0, 2.0])}).to_netcdf(tmp_path / "weather.nc", engine="h5netcdf")
+    with pytest.raises(ParnidagError, match="not one that parnidag wrote"):
+        load(tmp_path / "weather.nc")
+
+
+def test_files_of_a_newer_version_are_refused_with_both_versions(tmp_path, monkeypatch):
+    with monkeypatch.context() as newer:
+        newer.setattr(storage, "FORMAT_VERSION", FORMAT_VERSION + 1)
+        newer.setattr(storage, "__version__", "99.0")
+        path = save_record(run_record(), tmp_path / "posterior.nc")
+    with pytest.raises(ParnidagError, match=rf"newer parnidag \(99.0, file format {FORMAT_VERSION + 1}\).*upgrade"):
+        load(path)
+
+
+def test_missing_or_contradictory_contents_are_refused(tmp_path):
+    dataset = xr.load_dataset(save_record(run_record(), tmp_path / "good.nc"), engine="h5netcdf")
+    dataset.drop_vars("edge_codes").to_netcdf(tmp_path / "missing.nc", engine="h5netcdf")
+    with pytest.raises(ParnidagError, match="edge_codes"):
+        load(tmp_path / "missing.nc")
+    dataset["graph_index"] = dataset["graph_index"] + 7
+    dataset.to_netcdf(tmp_path / "wrong.nc", engine="h5netcdf")
+    with pytest.raises(ParnidagError, match="point at stored graphs"):
+        load(tmp_path / "wrong.nc")

@@ -1,0 +1,41 @@
+"""Every kernel leaves the posterior exactly invariant at n = 3, and the misprinted variants do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("transitions.py")
+KERNELS = ("MC3", "ADR", "PARNI gibbs", "PARNI printed")
+NUMBER_OF_GRAPHS = {"free": 25, "constrained": 6, "one parent": 16}
+
+
+def figures(*arguments):
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, str(SCRIPT), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("prior", NUMBER_OF_GRAPHS)
+def test_kernel_leaves_the_posterior_invariant(kernel, prior):
+    found = figures(kernel, prior)
+    assert found["graphs"] == NUMBER_OF_GRAPHS[prior]
+    assert found["rows"] < 1e-12
+    assert found["invariance"] < 1e-12
+    assert found["moves"] > 0.05  # a kernel that never moves is invariant too
+
+
+@pytest.mark.parametrize("twin", ["equation 7 as printed", "phantom states", "fixed order"])
+def test_misprinted_variant_is_caught(twin):
+    found = figures("PARNI printed", "free", twin)
+    assert found["rows"] < 1e-12
+    assert found["invariance"] > 1e-4
+    assert found["total_variation"] > 1e-3

@@ -1,0 +1,280 @@
+"""Exact transition matrices of the production kernels, by enumerating every random decision they make.
+
+Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions.py "PARNI gibbs" free``: without compilation the kernels are plain Python, so the four
+functions through which they decide (`happens`, `pick`, `below`, `skip`) can be replaced by an explorer that visits every
+outcome with its probability. Prints figures as JSON; `test_transitions.py` runs it and
+judges them. A third argument names one of the BROKEN twins, which must fail.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+np.seterr(over="ignore")
+
+import reference  # noqa: E402
+
+from parnidag import _random, samplers  # noqa: E402
+from parnidag.data import Data  # noqa: E402
+from parnidag.net import open_net  # noqa: E402
+from parnidag.prior import EdgePrior  # noqa: E402
+from parnidag.samplers import neighbourhood, parni, structure, tuning  # noqa: E402
+from parnidag.samplers.base import new_chain  # noqa: E402
+from parnidag.scores import Gaussian  # noqa: E402
+from parnidag.target import Target  # noqa: E402
+
+G = 10.0
+
+
+class Explorer:
+    """Runs a function again and again, each time down another branch of its random decisions."""
+
+    def __init__(self):
+        self.path = []  # (probabilities, chosen index) of each decision so far
+        self.depth = 0
+        self.weight = 1.0
+
+    def decide(self, probabilities):
+        if self.depth == len(self.path):
+            self.path.append((probabilities, next(k for k, p in enumerate(probabilities) if p > 0.0)))
+        chosen = self.path[self.depth][1]
+        self.depth += 1
+        self.weight *= probabilities[chosen]
+        return chosen
+
+    def outcomes(self, function):
+        """Yield (weight, result) of every branch."""
+        while True:
+            self.depth, self.weight = 0, 1.0
+            result = function()
+            yield self.weight, result
+            while self.path:
+                probabilities, chosen = self.path.pop()
+                later = [k for k in range(chosen + 1, len(probabilities)) if probabilities[k] > 0.0]
+                if later:
+                    self.path.append((probabilities, later[0]))
+                    break
+            else:
+                return
+
+
+EXPLORER = Explorer()
+
+
+def happens(rng, probability):
+    return EXPLORER.decide((probability, 1.0 - probability)) == 0
+
+
+def pick(rng, first, second):
+    return (1, 2, 0)[EXPLORER.decide((first, second, max(0.0, 1.0 - first - second)))]
+
+
+def below(rng, count):
+    return EXPLORER.decide((1.0 / count,) * int(count))
+
+
+def skip(rng, log_miss, limit):
+    hit = -math.expm1(log_miss)
+    chances = [hit * math.exp(k * log_miss) for k in range(int(limit))]
+    return EXPLORER.decide((*chances, math.exp(int(limit) * log_miss)))
+
+
+def random_absent(net):
+    """The production version draws until it finds a place, which no finite tree covers; its law is uniform."""
+    codes = [c for c in net.free if net.position.flat[c] == -1 and net.position.T.flat[c] == -1]
+    return np.int64(codes[EXPLORER.decide((1.0 / len(codes),) * len(codes))])
+
+
+def install(replacements, modules=None):
+    """Put `replacements` {name: function} in place of the functions of that name in every module that imported them."""
+    for module in modules or [m for name, m in sys.modules.items() if name.startswith("parnidag")]:
+        for name, function in replacements.items():
+            if callable(getattr(module, name, None)):
+                setattr(module, name, function)
+
+
+DECISIONS = {"happens": happens, "pick": pick, "below": below, "skip": skip, "random_absent": random_absent}
+
+
+def transition_matrix(target, graphs, step, own=None):
+    """P[s, t] of one `step(net, own)` from every graph."""
+    index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
+    matrix = np.zeros((len(graphs), len(graphs)))
+    for s, graph in enumerate(graphs):
+        for weight, key in step(starting_at(target, graph), own):
+            matrix[s, index[key]] += weight
+    return matrix
+
+
+def starting_at(target, graph):
+    """Return a function that makes a fresh net standing at `graph`."""
+    chain = new_chain(target, graph, 0, 0)
+    scratch = chain.scratch(target)
+
+    def fresh():
+        return open_net(target.problem, type(chain.graph)(*(array.copy() for array in chain.graph)), scratch)
+
+    return fresh
+
+
+def key_of(net):
+    return (net.position != -1).tobytes()
+
+
+def frozen_parni(target, kernel, omega, seed=3):
+    """PARNI's state with arbitrary η and ω, as if tuned long ago."""
+    chain = new_chain(target, target.required, 0, 0)
+    n = target.n_nodes
+    rng = np.random.default_rng(seed)
+    sampler = samplers.PARNI(kernel=kernel)
+    sampler.begin(target, rng.uniform(0.05, 0.95, (n, n)), chain, 0)
+    run = tuning.open_parni(chain.own)
+    run.omega = omega
+    net = open_net(target.problem, chain.graph, chain.scratch(target))
+    tuning.refresh_eta(net, run, 0)
+    return run
+
+
+def structure_steps(choose_move):
+    """Yield every outcome of one step of MC3 or ADR."""
+
+    def outcomes(fresh, own):
+        def once():
+            net = fresh()
+            structure.structure_step(net, choose_move(net))
+            return key_of(net)
+
+        return EXPLORER.outcomes(once)
+
+    return outcomes
+
+
+def parni_steps(fresh, run):
+    """Yield every outcome of one iteration of PARNI, frozen.
+
+    Its two halves, drawing the blocks and visiting them, are enumerated one after the other: many ways of drawing lead
+    to the same ordered blocks.
+    """
+
+    def draw():
+        neighbourhood.draw_neighbourhoods(fresh(), run)
+        return run.block_codes[: run.blocks].tobytes(), run.block_pairs[: run.blocks].tobytes()
+
+    chances = {}
+    for weight, blocks in EXPLORER.outcomes(draw):
+        chances[blocks] = chances.get(blocks, 0.0) + weight
+    install({"draw_neighbourhoods": lambda net, run: None}, [parni])  # the blocks are given from here on
+    for (codes, pairs), chance in chances.items():
+
+        def visit(codes=np.frombuffer(codes, np.int32), pairs=np.frombuffer(pairs, np.bool_)):
+            net = fresh()
+            run.blocks = len(codes)
+            run.block_codes[: run.blocks], run.block_pairs[: run.blocks] = codes, pairs
+            parni.parni_iteration(net, run)
+            return key_of(net)
+
+        for weight, key in EXPLORER.outcomes(visit):
+            yield weight * chance, key
+
+
+def printed_equation_7(run):
+    """The acceptance ratio as printed: it forgets p(k | γ′)/p(k | γ)."""
+    missing = 0.0
+    n = len(run.eta_logit)
+    for k in range(run.undos):
+        i, j = divmod(int(run.undo_codes[k]), n)
+        here = run.undo_moves[k] >= parni.UNDO_HERE
+        choice = run.undo_moves[k] - parni.UNDO_HERE if here else run.undo_moves[k]
+        missing += run.eta_logit[i, j] if here else 0.0
+        if choice == parni.SECOND:
+            missing -= run.eta_logit[j, i]
+        elif not here:
+            missing -= run.eta_logit[i, j]
+    return run.log_ratio - missing
+
+
+def phantom_states(first, second, choice):
+    """Z′ with a ratio of 1 for each state that a cycle rules out."""
+    chosen = first if choice == parni.FIRST else second
+    total = min(1.0, math.exp(min(700.0, -chosen)))
+    for state in (first, second):
+        impossible = state == -math.inf and (state is not second or PAIR["block"])
+        total += 1.0 if impossible else min(1.0, math.exp(min(700.0, state - chosen)))
+    return total
+
+
+PAIR = {"block": False}
+PRODUCTION_CHOICE = parni.printed_choice
+
+
+def choice_noting_pairs(net, run, first, second, code):
+    PAIR["block"] = second > -math.inf
+    return PRODUCTION_CHOICE(net, run, first, second, code)
+
+
+def fixed_order(net, run):
+    """Blocks in the order of their node pairs, instead of a random one."""
+    n = net.n
+    keys = [tuple(sorted(divmod(int(code), n))) for code in run.block_codes[: run.blocks]]
+    order = sorted(range(run.blocks), key=keys.__getitem__)
+    run.block_codes[: run.blocks] = run.block_codes[: run.blocks][order]
+    run.block_pairs[: run.blocks] = run.block_pairs[: run.blocks][order]
+
+
+def judge(target, values, step, own=None):
+    """How far one step is from leaving the posterior invariant, and from being reversible."""
+    graphs, posterior, _ = reference.enumerate_posterior(target, values, G)
+    matrix = transition_matrix(target, graphs, step, own)
+    flow = posterior[:, None] * matrix
+    return {
+        "graphs": len(graphs),
+        "rows": float(abs(matrix.sum(axis=1) - 1.0).max()),
+        "invariance": float(abs(posterior @ matrix - posterior).max()),
+        "reversibility": float(abs(flow - flow.T).max()),
+        "moves": float((posterior * (1.0 - np.diag(matrix))).sum()),
+        "total_variation": float(total_variation(matrix, posterior)),
+    }
+
+
+def total_variation(matrix, posterior):
+    """Distance between the posterior and the law that the step really leaves invariant."""
+    values, vectors = np.linalg.eig(matrix.T)
+    stationary = np.real(vectors[:, np.argmin(abs(values - 1.0))])
+    return abs(stationary / stationary.sum() - posterior).sum() / 2.0
+
+
+VALUES = reference.small_values(3)
+PRIORS = {
+    "free": EdgePrior(),
+    "constrained": EdgePrior(required=[(0, 1)], forbidden=[(2, 0)]),
+    "one parent": EdgePrior(h=0.4, max_parents=1, log_odds={(1, 2): 0.7}),
+}
+KERNELS = {
+    "MC3": structure_steps(lambda net: structure.FLIP),
+    "ADR": structure_steps(structure.adr_move),
+    "PARNI gibbs": parni_steps,
+    "PARNI printed": parni_steps,
+}
+BROKEN = {
+    "equation 7 as printed": {"log_acceptance": printed_equation_7},
+    "phantom states": {"reverse_normaliser": phantom_states, "printed_choice": choice_noting_pairs},
+    "fixed order": {"shuffle_blocks": fixed_order},
+}
+
+
+def main(kernel, prior, twin=""):
+    target = Target.build(Data(VALUES), Gaussian(g=G), PRIORS[prior])
+    install(DECISIONS)
+    install(BROKEN.get(twin, {}))
+    own = frozen_parni(target, kernel.removeprefix("PARNI "), omega=0.6) if kernel.startswith("PARNI") else None
+    print(json.dumps(judge(target, VALUES, KERNELS[kernel], own)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
