@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import kernel, leaf, struct
+from parnidag._jit import borrow, kernel, leaf, struct
 from parnidag._random import RandomState
 from parnidag.prior import FREE
-from parnidag.scores.gaussian import GaussianTable
+from parnidag.scores.gaussian import GaussianTable, borrow_table
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -128,27 +128,27 @@ class Net:
 def open_net(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Net:
     """Build the struct on top of the arrays."""
     return Net(
-        problem.table,
-        problem.log_odds,
-        problem.status,
-        problem.free,
-        problem.words,
+        borrow_table(problem.table),
+        borrow(problem.log_odds),
+        borrow(problem.status),
+        borrow(problem.free),
+        borrow(problem.words),
         problem.max_parents,
         np.int64(graph.degree.size),
-        graph.parents,
-        graph.degree,
-        graph.local,
-        graph.key,
-        graph.edges,
-        graph.since,
-        graph.position,
-        graph.count,
-        graph.rng,
-        scratch.memo,
-        scratch.marks,
-        scratch.stack,
-        scratch.family,
-        scratch.factor,
+        borrow(graph.parents),
+        borrow(graph.degree),
+        borrow(graph.local),
+        borrow(graph.key),
+        borrow(graph.edges),
+        borrow(graph.since),
+        borrow(graph.position),
+        borrow(graph.count),
+        borrow(graph.rng),
+        borrow(scratch.memo),
+        borrow(scratch.marks),
+        borrow(scratch.stack),
+        borrow(scratch.family),
+        borrow(scratch.factor),
         graph.integers[0],
         graph.integers[1],
         graph.integers[2],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import kernel, leaf, struct
+from parnidag._jit import borrow, kernel, leaf, struct
 from parnidag.net import ONE, ZERO, Net, recompute_log_posterior
 
 IMPROVEMENT = 1e-9
@@ -65,10 +65,10 @@ def make_trace(max_edges: int, buffer_codes: int, buffer_draws: int) -> TraceArr
 def open_trace(arrays: TraceArrays) -> Trace:
     """Build the struct on top of the arrays."""
     return Trace(
-        arrays.draw_codes,
-        arrays.draw_ends,
-        arrays.draw_scores,
-        arrays.best_codes,
+        borrow(arrays.draw_codes),
+        borrow(arrays.draw_ends),
+        borrow(arrays.draw_scores),
+        borrow(arrays.best_codes),
         arrays.integers[0],
         arrays.integers[1],
         arrays.integers[2],

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import kernel, leaf, struct
+from parnidag._jit import borrow, kernel, leaf, struct
 from parnidag.net import ONE, Codes, Floats, Integers, Net, settle_counts
 from parnidag.prior import FREE
 
@@ -94,18 +94,18 @@ def open_parni(arrays: ParniArrays) -> Parni:
     """Build the struct on top of the arrays."""
     flags, integers, floats = arrays.flags, arrays.integers, arrays.floats
     return Parni(
-        arrays.warm,
-        arrays.eta_odds,
-        arrays.eta_logit,
-        arrays.pairs,
-        arrays.bucket_start,
-        arrays.bucket_bound,
-        arrays.bucket_miss,
-        arrays.block_codes,
-        arrays.block_pairs,
-        arrays.undo_codes,
-        arrays.undo_moves,
-        arrays.undo_scores,
+        borrow(arrays.warm),
+        borrow(arrays.eta_odds),
+        borrow(arrays.eta_logit),
+        borrow(arrays.pairs),
+        borrow(arrays.bucket_start),
+        borrow(arrays.bucket_bound),
+        borrow(arrays.bucket_miss),
+        borrow(arrays.block_codes),
+        borrow(arrays.block_pairs),
+        borrow(arrays.undo_codes),
+        borrow(arrays.undo_moves),
+        borrow(arrays.undo_scores),
         flags[0],
         flags[1],
         flags[2],
