@@ -22,6 +22,7 @@ import reference  # noqa: E402
 
 from parnidag import _random, samplers  # noqa: E402
 from parnidag.data import Data  # noqa: E402
+from parnidag import net as net_module  # noqa: E402
 from parnidag.net import open_net  # noqa: E402
 from parnidag.prior import EdgePrior  # noqa: E402
 from parnidag.samplers import neighbourhood, parni, structure, tuning  # noqa: E402
@@ -79,15 +80,15 @@ def below(rng, count):
     return EXPLORER.decide((1.0 / count,) * int(count))
 
 
-def skip(rng, log_miss, limit):
-    hit = -math.expm1(log_miss)
+def skip(rng, hit, log_miss, limit):
+    assert math.isclose(math.log1p(-hit), log_miss, rel_tol=1e-12)
     chances = [hit * math.exp(k * log_miss) for k in range(int(limit))]
     return EXPLORER.decide((*chances, math.exp(int(limit) * log_miss)))
 
 
 def random_absent(net):
     """The production version draws until it finds a place, which no finite tree covers; its law is uniform."""
-    codes = [c for c in net.free if net.position.flat[c] == -1 and net.position.T.flat[c] == -1]
+    codes = [c for c in net.free if not net_module.adjacent(net, c >> 16, c & 0xFFFF)]
     return np.int64(codes[EXPLORER.decide((1.0 / len(codes),) * len(codes))])
 
 
@@ -186,9 +187,8 @@ def parni_steps(fresh, run):
 def printed_equation_7(run):
     """The acceptance ratio as printed: it forgets p(k | γ′)/p(k | γ)."""
     missing = 0.0
-    n = len(run.eta_logit)
     for k in range(run.undos):
-        i, j = divmod(int(run.undo_codes[k]), n)
+        i, j = int(run.undo_codes[k]) >> 16, int(run.undo_codes[k]) & 0xFFFF
         here = run.undo_moves[k] >= parni.UNDO_HERE
         choice = run.undo_moves[k] - parni.UNDO_HERE if here else run.undo_moves[k]
         missing += run.eta_logit[i, j] if here else 0.0
@@ -220,8 +220,7 @@ def choice_noting_pairs(net, run, first, second, code):
 
 def fixed_order(net, run):
     """Blocks in the order of their node pairs, instead of a random one."""
-    n = net.n
-    keys = [tuple(sorted(divmod(int(code), n))) for code in run.block_codes[: run.blocks]]
+    keys = [tuple(sorted((int(code) >> 16, int(code) & 0xFFFF))) for code in run.block_codes[: run.blocks]]
     order = sorted(range(run.blocks), key=keys.__getitem__)
     run.block_codes[: run.blocks] = run.block_codes[: run.blocks][order]
     run.block_pairs[: run.blocks] = run.block_pairs[: run.blocks][order]

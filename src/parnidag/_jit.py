@@ -16,18 +16,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 import numba
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
-from numba.np import arrayobj
-from numba.experimental import structref
+from numpy.typing import NDArray
+
+from parnidag._struct import FRAME_BYTES, register_struct
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _Class = TypeVar("_Class")
-_Array = TypeVar("_Array")
 
 KEPT_DIGESTS = 4
 """How many cache folders (package versions, Python versions) survive side by side."""
@@ -58,49 +56,25 @@ def entry(function: _Function) -> _Function:
     return compiled
 
 
-def _borrow(typing: Any, array: Any) -> Any:  # noqa: ANN401 (Numba's protocol for intrinsics)
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
-        view = arrayobj.make_array(signature.args[0])(context, builder, values[0])
-        view.meminfo = view.meminfo.type(None)
-        view.parent = view.parent.type(None)
-        return view._getvalue()
-
-    return array(array), generate
-
-
-def borrow(array: _Array) -> _Array:
-    """Return the same array without an owner, so that reading it from a struct counts no references.
-
-    Counting is an atomic operation, and took more than half of the run time. The caller of an entry keeps the real owner
-    alive.
-    """
-    return array
-
-
-if not numba.config.DISABLE_JIT:
-    borrow = intrinsic(_borrow)  # noqa: F811
-
-
 @dataclass_transform(eq_default=False)
 def struct(cls: type[_Class]) -> type[_Class]:
     """Turn an annotated class into a mutable struct that kernels pass by reference.
 
-    Compiled code builds one by calling the class with every field in order. With ``NUMBA_DISABLE_JIT=1`` it is an
+    The first field must be ``frame``, a byte array made by `make_frame`: the struct lives in that array, which the caller
+    of the entry owns. So unlike Numba's own structs it counts no references. Compiled code builds one by calling the
+    class with every field in order; fields are read and set as attributes. With ``NUMBA_DISABLE_JIT=1`` it is an
     ordinary Python class, so that tests can run the same kernels as plain Python.
     """
     fields = list(cls.__annotations__)
     if numba.config.DISABLE_JIT:
         return _plain_class(cls, fields)
-
-    class StructType(types.StructRef):  # type: ignore[misc]
-        def preprocess_fields(self, pairs: tuple[tuple[str, object], ...]) -> tuple[tuple[str, object], ...]:
-            return tuple((name, types.unliteral(kind)) for name, kind in pairs)
-
-    StructType.__name__ = StructType.__qualname__ = f"{cls.__name__}Type"
-    StructType.__module__ = cls.__module__
-    setattr(sys.modules[cls.__module__], StructType.__name__, StructType)
-    structref.define_constructor(cls, structref.register(StructType), fields)
+    register_struct(cls, fields)
     return cls
+
+
+def make_frame() -> NDArray[np.uint8]:
+    """Return the memory in which one struct lives."""
+    return np.zeros(FRAME_BYTES, np.uint8)
 
 
 def _plain_class(cls: type[_Class], fields: list[str]) -> type[_Class]:
@@ -142,7 +116,7 @@ def _source_digest() -> str:
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if b"_jit" in source:
+        if b"_jit" in source or path.name == "_struct.py":
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source)
     return digest.hexdigest()[:16]
 

@@ -16,6 +16,9 @@ from parnidag._jit import kernel, leaf
 
 RandomState = NDArray[np.uint64]
 
+COINS_FROM = 0.1
+"""Tossing coins is faster than taking a logarithm for events at least this likely."""
+
 
 def random_state(seed: int, chain: int) -> RandomState:
     """Return the four words that start the generator of one chain; chains of one seed never overlap in practice."""
@@ -67,13 +70,18 @@ def below(rng: RandomState, count: int) -> int:
 
 
 @kernel
-def skip(rng: RandomState, log_miss: float, limit: int) -> int:
-    """Return how many events of probability 1 − exp(log_miss) fail before the first that happens, at most `limit`.
+def skip(rng: RandomState, hit: float, log_miss: float, limit: int) -> int:
+    """Return how many events of probability `hit` fail before the first that happens, at most `limit`.
 
-    Walking through a list by such skips visits each place independently with that probability, in time proportional to
-    the number of places visited.
+    Walking through a list by such skips visits each place independently with that probability. `log_miss` is
+    log(1 − hit): rare events are skipped in one go by a geometric number, frequent ones by tossing coins.
     """
-    failures = math.log(1.0 - uniform(rng)) / log_miss
-    if failures >= limit:
+    if hit > COINS_FROM:
+        failures = np.int64(0)
+        while failures < limit and uniform(rng) >= hit:
+            failures += np.int64(1)
+        return failures
+    skipped = math.log(1.0 - uniform(rng)) / log_miss
+    if skipped >= limit:
         return limit
-    return np.int64(failures)
+    return np.int64(skipped)

@@ -16,7 +16,7 @@ from parnidag import referee
 from parnidag._version import __version__
 from parnidag.data import as_data
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, adjacency_from_codes, check_adjacency, edge_codes
+from parnidag.graph import Adjacency, adjacency_from_codes, check_adjacency, codes_of_arcs, edge_codes
 from parnidag.posterior import Posterior, RunRecord, pack_graphs
 from parnidag.prior import EdgePrior
 from parnidag.progress import make_progress
@@ -237,6 +237,7 @@ def _record(run: Run, seconds: float) -> RunRecord:
     index, offsets, edges = pack_graphs(np.concatenate([codes for codes, _, _ in packed]), np.cumsum(lengths))
     codes, counts, iterations = _batches(run.logs, required)
     best = max(run.logs, key=lambda log: float(log.chain.trace.floats[0])).chain.trace
+    best_arcs = best.best_codes[: int(best.integers[3])]
     plan = run.plan
     settings = {
         "version": __version__,
@@ -260,7 +261,7 @@ def _record(run: Run, seconds: float) -> RunRecord:
         edge_codes=codes,
         batch_counts=counts,
         batch_iterations=iterations,
-        best_edges=np.sort(np.concatenate([best.best_codes[: int(best.integers[3])], required])),
+        best_edges=np.sort(np.concatenate([codes_of_arcs(best_arcs, run.target.n_nodes), required])),
         best_log_posterior=float(best.floats[0]),
         statistics=_statistics(run),
         settings=settings,

@@ -47,6 +47,17 @@ def check_adjacency(adjacency: object, n_nodes: int, argument: str) -> Adjacency
     return graph
 
 
+def arcs_of(adjacency: Adjacency) -> NDArray[np.int32]:
+    """Return each edge as kernels hold it: the parent in the upper, the child in the lower 16 bits."""
+    parents, children = np.nonzero(adjacency)
+    return (parents << 16 | children).astype(np.int32)
+
+
+def codes_of_arcs(arcs: NDArray[np.int32], n_nodes: int) -> NDArray[np.int32]:
+    """Return the edge codes parent · n + child of edges that kernels hold."""
+    return (arcs >> 16) * np.int32(n_nodes) + (arcs & np.int32(0xFFFF))
+
+
 def edge_codes(adjacency: Adjacency) -> NDArray[np.int32]:
     """Return each edge as the integer parent · n + child, in increasing order."""
     return np.flatnonzero(adjacency).astype(np.int32)

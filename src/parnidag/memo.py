@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import kernel
+from parnidag._jit import kernel, make_frame
 from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, NO_NODE, ONE, ZERO, Net, Scratch
 from parnidag.scores.gaussian import gaussian_score
 
@@ -23,6 +23,7 @@ def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
     """Return working memory for one chain with room for `memo_records` (a power of two) local scores."""
     largest = max_parents + 1
     return Scratch(
+        frame=make_frame(),
         memo=empty_memo(memo_records),
         marks=np.zeros(n_nodes + 1, np.int64),
         stack=np.zeros(n_nodes + 1, np.int64),

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import borrow, kernel, leaf, struct
+from parnidag._jit import kernel, leaf, struct
 from parnidag._random import RandomState
 from parnidag.prior import FREE
-from parnidag.scores.gaussian import GaussianTable, borrow_table
+from parnidag.scores.gaussian import GaussianTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,6 +28,9 @@ ABSENT = np.int64(-1)
 """`position` of an edge that is not in the graph."""
 FIXED = np.int64(-2)
 """`position` of a required edge: present, but not among the edges that moves may touch."""
+ARC_BITS = np.int64(16)
+CHILD_MASK = np.int64(2**16 - 1)
+MOST_NODES = 2**15 - 1
 ONE = np.int64(1)
 ZERO = np.int64(0)
 
@@ -49,7 +52,7 @@ class Problem(NamedTuple):
     status: NDArray[np.uint8]
     """Whether each edge is forbidden, free or required (n × n)."""
     free: Codes
-    """Codes parent · n + child of the free edges."""
+    """The free edges, as arcs."""
     words: Words
     """Random words that hash a node (row 1) and its set of parents (row 0)."""
     max_parents: int
@@ -67,7 +70,7 @@ class GraphArrays(NamedTuple):
     key: Words
     """Hash of each node with its parents."""
     edges: Codes
-    """Codes of the present edges that moves may touch, in no particular order."""
+    """The present edges that moves may touch, as arcs, in no particular order."""
     since: Integers
     """Iteration at which the edge in the same place of `edges` was last counted."""
     position: Codes
@@ -84,6 +87,8 @@ class GraphArrays(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory of one chain: contents never change a result, so it is remade wherever the chain goes."""
 
+    frame: NDArray[np.uint8]
+    """Where the `Net` itself lives."""
     memo: NDArray[np.void]
     marks: Integers
     stack: Integers
@@ -95,6 +100,7 @@ class Scratch(NamedTuple):
 class Net:
     """The fields of `Problem`, `GraphArrays` and `Scratch` in one mutable struct."""
 
+    frame: NDArray[np.uint8]
     table: GaussianTable
     log_odds: Floats
     status: NDArray[np.uint8]
@@ -128,27 +134,28 @@ class Net:
 def open_net(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Net:
     """Build the struct on top of the arrays."""
     return Net(
-        borrow_table(problem.table),
-        borrow(problem.log_odds),
-        borrow(problem.status),
-        borrow(problem.free),
-        borrow(problem.words),
+        scratch.frame,
+        problem.table,
+        problem.log_odds,
+        problem.status,
+        problem.free,
+        problem.words,
         problem.max_parents,
         np.int64(graph.degree.size),
-        borrow(graph.parents),
-        borrow(graph.degree),
-        borrow(graph.local),
-        borrow(graph.key),
-        borrow(graph.edges),
-        borrow(graph.since),
-        borrow(graph.position),
-        borrow(graph.count),
-        borrow(graph.rng),
-        borrow(scratch.memo),
-        borrow(scratch.marks),
-        borrow(scratch.stack),
-        borrow(scratch.family),
-        borrow(scratch.factor),
+        graph.parents,
+        graph.degree,
+        graph.local,
+        graph.key,
+        graph.edges,
+        graph.since,
+        graph.position,
+        graph.count,
+        graph.rng,
+        scratch.memo,
+        scratch.marks,
+        scratch.stack,
+        scratch.family,
+        scratch.factor,
         graph.integers[0],
         graph.integers[1],
         graph.integers[2],
@@ -168,6 +175,24 @@ def close_net(net: Net, graph: GraphArrays) -> None:
     graph.integers[3] = net.hits
     graph.integers[4] = net.misses
     graph.floats[0] = net.log_posterior
+
+
+@leaf
+def arc(i: int, j: int) -> int:
+    """Return the edge i → j as one integer, i in the upper and j in the lower 16 bits: no division to take it apart."""
+    return i << ARC_BITS | j
+
+
+@leaf
+def parent_of(code: int) -> int:
+    """Return i of the arc i → j."""
+    return code >> ARC_BITS
+
+
+@leaf
+def child_of(code: int) -> int:
+    """Return j of the arc i → j."""
+    return code & CHILD_MASK
 
 
 @leaf
@@ -201,7 +226,7 @@ def add_edge(net: Net, i: int, j: int, score: float) -> None:
     net.key[j] ^= net.words[0, i]
     replace_local(net, j, score)
     slot = net.edge_count
-    net.edges[slot] = i * net.n + j
+    net.edges[slot] = arc(i, j)
     net.since[slot] = net.now
     net.position[i, j] = slot
     net.edge_count = slot + ONE
@@ -229,7 +254,7 @@ def remove_edge(net: Net, i: int, j: int, score: float) -> None:
     if slot != final:
         net.edges[slot] = moved
         net.since[slot] = net.since[final]
-        net.position[moved // net.n, moved % net.n] = slot
+        net.position[parent_of(moved), child_of(moved)] = slot
     net.edge_count = final
     net.room += places(net, i, j)
 
@@ -304,10 +329,10 @@ def climb(net: Net, source: int, top: int) -> bool:
 @leaf
 def settle_counts(net: Net) -> None:
     """Credit every present edge with the iterations since it was last counted."""
-    n, now = net.n, net.now
+    now = net.now
     for slot in range(net.edge_count):
         code = np.int64(net.edges[slot])
-        net.count[code // n, code % n] += now - net.since[slot]
+        net.count[parent_of(code), child_of(code)] += now - net.since[slot]
         net.since[slot] = now
 
 

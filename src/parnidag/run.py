@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.graph import Adjacency
+from parnidag.graph import Adjacency, codes_of_arcs
 from parnidag.progress import ChainStatus, Progress
 from parnidag.samplers.base import Chain, Sampler, new_chain
 from parnidag.target import Target
@@ -86,7 +86,7 @@ class ChainLog:
         if count == 0:
             return
         used = int(trace.draw_ends[count - 1])
-        self.codes.append(trace.draw_codes[:used].copy())
+        self.codes.append(codes_of_arcs(trace.draw_codes[:used], len(self.chain.graph.degree)))
         self.ends.append(trace.draw_ends[:count] + self._codes_so_far)
         self.scores.append(trace.draw_scores[:count].copy())
         self._codes_so_far += used

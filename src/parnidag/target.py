@@ -11,9 +11,24 @@ import numpy as np
 from parnidag._jit import entry
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency
+from parnidag.graph import Adjacency, arcs_of
 from parnidag.memo import local_score, make_scratch
-from parnidag.net import ABSENT, FIXED, GraphArrays, Net, Problem, Scratch, close_net, open_net, recompute_log_posterior
+from parnidag.net import (
+    ABSENT,
+    FIXED,
+    MOST_NODES,
+    GraphArrays,
+    Net,
+    Problem,
+    Scratch,
+    adjacent,
+    arc,
+    child_of,
+    close_net,
+    open_net,
+    parent_of,
+    recompute_log_posterior,
+)
 from parnidag.prior import FREE, REQUIRED, EdgePrior
 from parnidag.scores.gaussian import GaussianTable
 
@@ -46,14 +61,16 @@ class Target:
     @staticmethod
     def build(data: Data, score: Score, prior: EdgePrior) -> Target:
         """Reduce data and settings to arrays."""
-        resolved = prior.resolve(data.names)
         n = data.n_nodes
+        if n > MOST_NODES:
+            raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
+        resolved = prior.resolve(data.names)
         words = np.random.SeedSequence(WORDS_SEED).generate_state(2 * n, np.uint64).reshape(2, n)
         problem = Problem(
             table=score.table(data),
             log_odds=resolved.log_odds,
             status=resolved.status,
-            free=np.flatnonzero(resolved.status == FREE).astype(np.int32),
+            free=arcs_of(resolved.status == FREE),
             words=words,
             max_parents=np.int64(resolved.max_parents),
         )
@@ -151,15 +168,16 @@ def lay_graph(problem: Problem, graph: GraphArrays, scratch: Scratch, adjacency:
             if net.status[i, j] == REQUIRED:
                 net.position[i, j] = FIXED
             else:
-                net.edges[net.edge_count] = i * n + j
+                net.edges[net.edge_count] = arc(i, j)
                 net.position[i, j] = net.edge_count
                 net.edge_count += np.int64(1)
         net.degree[j] = degree
         net.key[j] = key
         net.local[j] = local_score(net, j, degree)
     net.room = np.int64(0)
-    for code in net.free:
-        if net.position[code // n, code % n] == ABSENT and net.position[code % n, code // n] == ABSENT:
+    for k in range(net.free.size):
+        code = np.int64(net.free[k])
+        if not adjacent(net, parent_of(code), child_of(code)):
             net.room += np.int64(1)
     recompute_log_posterior(net)
     close_net(net, graph)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import borrow, kernel, leaf, struct
+from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag.net import ONE, ZERO, Net, recompute_log_posterior
 
 IMPROVEMENT = 1e-9
@@ -21,6 +21,7 @@ IMPROVEMENT = 1e-9
 class TraceArrays(NamedTuple):
     """The arrays behind a `Trace`."""
 
+    frame: NDArray[np.uint8]
     draw_codes: NDArray[np.int32]
     """Edge codes of the buffered draws, one draw after the other."""
     draw_ends: NDArray[np.int64]
@@ -38,6 +39,7 @@ class TraceArrays(NamedTuple):
 class Trace:
     """The mutable struct over `TraceArrays`."""
 
+    frame: NDArray[np.uint8]
     draw_codes: NDArray[np.int32]
     draw_ends: NDArray[np.int64]
     draw_scores: NDArray[np.float64]
@@ -52,6 +54,7 @@ class Trace:
 def make_trace(max_edges: int, buffer_codes: int, buffer_draws: int) -> TraceArrays:
     """Return an empty record with room for `buffer_draws` draws of together `buffer_codes` edges."""
     return TraceArrays(
+        frame=make_frame(),
         draw_codes=np.zeros(buffer_codes, np.int32),
         draw_ends=np.zeros(buffer_draws, np.int64),
         draw_scores=np.zeros(buffer_draws),
@@ -65,10 +68,11 @@ def make_trace(max_edges: int, buffer_codes: int, buffer_draws: int) -> TraceArr
 def open_trace(arrays: TraceArrays) -> Trace:
     """Build the struct on top of the arrays."""
     return Trace(
-        borrow(arrays.draw_codes),
-        borrow(arrays.draw_ends),
-        borrow(arrays.draw_scores),
-        borrow(arrays.best_codes),
+        arrays.frame,
+        arrays.draw_codes,
+        arrays.draw_ends,
+        arrays.draw_scores,
+        arrays.best_codes,
         arrays.integers[0],
         arrays.integers[1],
         arrays.integers[2],

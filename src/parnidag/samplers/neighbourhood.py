@@ -15,7 +15,7 @@ import numpy as np
 
 from parnidag._jit import kernel, leaf
 from parnidag._random import below, happens, pick, skip
-from parnidag.net import ONE, ZERO, Net, adjacent
+from parnidag.net import ONE, ZERO, Net, adjacent, arc, child_of, parent_of
 from parnidag.samplers.tuning import BUCKETS, Parni, chance_when_absent
 
 
@@ -38,13 +38,13 @@ def draw_at_edges(net: Net, run: Parni) -> None:
 
     A block with (j, i) alone cannot change anything while i → j is there, so it is left out.
     """
-    slot = skip(net.rng, run.omega_miss, net.edge_count)
+    slot = skip(net.rng, run.omega, run.omega_miss, net.edge_count)
     while slot < net.edge_count:
         code = np.int64(net.edges[slot])
-        i, j = code // net.n, code % net.n
+        i, j = parent_of(code), child_of(code)
         if happens(net.rng, min(1.0, 1.0 / run.eta_odds[i, j])):
             append_block(run, code, happens(net.rng, min(1.0, run.eta_odds[j, i])))
-        slot += ONE + skip(net.rng, run.omega_miss, net.edge_count)
+        slot += ONE + skip(net.rng, run.omega, run.omega_miss, net.edge_count)
 
 
 @kernel
@@ -54,13 +54,14 @@ def draw_in_bucket(net: Net, run: Parni, bucket: int) -> None:
     if slot == end:
         return
     miss, bound = run.bucket_miss[bucket], run.bucket_bound[bucket]
-    slot += skip(net.rng, miss, end - slot)
+    hit = run.omega * bound
+    slot += skip(net.rng, hit, miss, end - slot)
     while slot < end:
         code = np.int64(run.pairs[slot])
-        i, j = code // net.n, code % net.n
+        i, j = parent_of(code), child_of(code)
         if not adjacent(net, i, j) and happens(net.rng, chance_when_absent(run, i, j) / bound):
             draw_directions(net, run, i, j)
-        slot += ONE + skip(net.rng, miss, end - slot)
+        slot += ONE + skip(net.rng, hit, miss, end - slot)
 
 
 @kernel
@@ -70,9 +71,9 @@ def draw_directions(net: Net, run: Parni, i: int, j: int) -> None:
     either = forward + backward - forward * backward
     choice = pick(net.rng, forward * backward / either, forward * (1.0 - backward) / either)
     if choice == 0:
-        append_block(run, j * net.n + i, False)
+        append_block(run, arc(j, i), False)
     else:
-        append_block(run, i * net.n + j, choice == 1)
+        append_block(run, arc(i, j), choice == 1)
 
 
 @leaf

@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from parnidag._jit import entry, kernel, leaf
+from parnidag._jit import entry, kernel, leaf, make_frame
 from parnidag._random import happens, pick
 from parnidag.errors import ParnidagError
 from parnidag.memo import flipped_score
@@ -33,11 +33,13 @@ from parnidag.net import (
     Problem,
     Scratch,
     add_edge,
+    child_of,
     close_net,
     has_detour,
     is_ancestor,
     odds,
     open_net,
+    parent_of,
     present,
     remove_edge,
 )
@@ -116,6 +118,7 @@ class PARNI:
         n = target.n_nodes
         most = n * (n - 1) // 2
         chain.own = ParniArrays(
+            frame=make_frame(),
             warm=prepared,
             eta_odds=np.zeros((n, n)),
             eta_logit=np.zeros((n, n)),
@@ -226,7 +229,7 @@ def log_acceptance(run: Parni) -> float:
 def visit_block(net: Net, run: Parni, r: int) -> None:
     """Score the states of K_r against the present one and move to the state that is chosen."""
     code, pair = np.int64(run.block_codes[r]), run.block_pairs[r]
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     here = present(net, i, j)
     flipped = flipped_score(net, j, i)
     gain = flipped - net.local[j]
@@ -300,14 +303,14 @@ def reverse_normaliser(first: float, second: float, choice: int) -> float:
 @kernel
 def first_possible(net: Net, code: int) -> bool:
     """Does flipping (i, j) leave a DAG?"""
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     return present(net, i, j) or not is_ancestor(net, j, i)
 
 
 @kernel
 def second_possible(net: Net, code: int) -> bool:
     """Does the edge j → i, in place of whatever is between i and j, leave a DAG?"""
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     if present(net, i, j):
         return not has_detour(net, i, j)
     return not is_ancestor(net, i, j)
@@ -316,7 +319,7 @@ def second_possible(net: Net, code: int) -> bool:
 @kernel
 def make_move(net: Net, code: int, choice: int, flipped: float, turned: float) -> None:
     """Carry out a choice; `flipped` and `turned` are the new local scores of j and i."""
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     here = present(net, i, j)
     if here:
         remove_edge(net, i, j, flipped)
@@ -329,7 +332,7 @@ def make_move(net: Net, code: int, choice: int, flipped: float, turned: float) -
 @kernel
 def note_undo(net: Net, run: Parni, code: int, choice: int, here: bool) -> None:
     """Write down what a rejected proposal must restore."""
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     run.undo_codes[run.undos] = code
     run.undo_moves[run.undos] = choice + UNDO_HERE if here else choice
     run.undo_scores[2 * run.undos] = net.local[j]
@@ -342,7 +345,7 @@ def undo_all(net: Net, run: Parni) -> None:
     """Take back the moves of a rejected proposal, last first."""
     for k in range(run.undos - ONE, -1, -1):
         code, move = np.int64(run.undo_codes[k]), run.undo_moves[k]
-        i, j = code // net.n, code % net.n
+        i, j = parent_of(code), child_of(code)
         here = move >= UNDO_HERE
         choice = move - UNDO_HERE if here else move
         if choice == SECOND:

@@ -25,12 +25,14 @@ from parnidag.net import (
     Scratch,
     add_edge,
     adjacent,
+    child_of,
     close_net,
     has_detour,
     is_ancestor,
     odds,
     open_net,
     places,
+    parent_of,
     present,
     remove_edge,
 )
@@ -186,7 +188,7 @@ def flip_any(net: Net) -> bool:
     if net.free.size == 0:
         return False
     code = np.int64(net.free[below(net.rng, net.free.size)])
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     if net.position[j, i] != ABSENT:
         return False
     score = flipped_score(net, j, i)
@@ -207,7 +209,7 @@ def add_any(net: Net) -> bool:
     if net.room == 0:
         return False
     code = random_absent(net)
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     score = flipped_score(net, j, i)
     ratio = odds(score - net.local[j]) * (net.room / (net.edge_count + 1.0))
     if not happens(net.rng, min(1.0, ratio)) or is_ancestor(net, j, i):
@@ -222,7 +224,7 @@ def delete_any(net: Net) -> bool:
     if net.edge_count == 0:
         return False
     code = np.int64(net.edges[below(net.rng, net.edge_count)])
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     score = flipped_score(net, j, i)
     ratio = odds(score - net.local[j]) * (net.edge_count / (net.room + places(net, i, j)))
     if not happens(net.rng, min(1.0, ratio)):
@@ -237,7 +239,7 @@ def reverse_any(net: Net) -> bool:
     if net.edge_count == 0:
         return False
     code = np.int64(net.edges[below(net.rng, net.edge_count)])
-    i, j = code // net.n, code % net.n
+    i, j = parent_of(code), child_of(code)
     if net.status[j, i] != FREE:
         return False
     without = flipped_score(net, j, i)
@@ -255,5 +257,5 @@ def random_absent(net: Net) -> int:
     """Return the code of a free edge, uniform among those whose two nodes are not adjacent."""
     while True:
         code = np.int64(net.free[below(net.rng, net.free.size)])
-        if not adjacent(net, code // net.n, code % net.n):
+        if not adjacent(net, parent_of(code), child_of(code)):
             return code

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import borrow, kernel, leaf, struct
-from parnidag.net import ONE, Codes, Floats, Integers, Net, settle_counts
+from parnidag._jit import kernel, leaf, struct
+from parnidag.net import ONE, Codes, Floats, Integers, Net, arc, settle_counts
 from parnidag.prior import FREE
 
 BUCKETS = 12
@@ -27,6 +27,7 @@ SHORTEST_EPOCH = 100
 class ParniArrays(NamedTuple):
     """One chain's tuning parameters, tables and counters."""
 
+    frame: NDArray[np.uint8]
     warm: Floats
     """π̃, the warm start of the edge probabilities (n × n, shared by all chains)."""
     eta_odds: Floats
@@ -34,7 +35,7 @@ class ParniArrays(NamedTuple):
     eta_logit: Floats
     """log(η/(1 − η)) (n × n)."""
     pairs: Codes
-    """Codes i · n + j, i < j, of the pairs that may be tried, bucket by bucket."""
+    """Arcs i → j, i < j, of the pairs that may be tried, bucket by bucket."""
     bucket_start: Integers
     bucket_bound: Floats
     """The largest probability in each bucket that an absent pair is in k."""
@@ -59,6 +60,7 @@ class ParniArrays(NamedTuple):
 class Parni:
     """The mutable struct over `ParniArrays`."""
 
+    frame: NDArray[np.uint8]
     warm: Floats
     eta_odds: Floats
     eta_logit: Floats
@@ -94,18 +96,19 @@ def open_parni(arrays: ParniArrays) -> Parni:
     """Build the struct on top of the arrays."""
     flags, integers, floats = arrays.flags, arrays.integers, arrays.floats
     return Parni(
-        borrow(arrays.warm),
-        borrow(arrays.eta_odds),
-        borrow(arrays.eta_logit),
-        borrow(arrays.pairs),
-        borrow(arrays.bucket_start),
-        borrow(arrays.bucket_bound),
-        borrow(arrays.bucket_miss),
-        borrow(arrays.block_codes),
-        borrow(arrays.block_pairs),
-        borrow(arrays.undo_codes),
-        borrow(arrays.undo_moves),
-        borrow(arrays.undo_scores),
+        arrays.frame,
+        arrays.warm,
+        arrays.eta_odds,
+        arrays.eta_logit,
+        arrays.pairs,
+        arrays.bucket_start,
+        arrays.bucket_bound,
+        arrays.bucket_miss,
+        arrays.block_codes,
+        arrays.block_pairs,
+        arrays.undo_codes,
+        arrays.undo_moves,
+        arrays.undo_scores,
         flags[0],
         flags[1],
         flags[2],
@@ -224,7 +227,7 @@ def fill_buckets(net: Net, run: Parni) -> None:
             chance = chance_when_absent(run, i, j)
             if chance > 0.0:
                 bucket = bucket_of(chance)
-                run.pairs[start[bucket]] = i * n + j
+                run.pairs[start[bucket]] = arc(i, j)
                 start[bucket] += ONE
     for bucket in range(BUCKETS - 1, -1, -1):
         start[bucket + 1] = start[bucket]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import borrow, kernel
+from parnidag._jit import kernel
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 
@@ -80,12 +80,6 @@ class Gaussian:
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         return {"name": "Gaussian", "g": float(self.g)}
-
-
-@kernel
-def borrow_table(table: GaussianTable) -> GaussianTable:
-    """Return the same table with arrays that count no references."""
-    return GaussianTable(borrow(table.gram), borrow(table.own), borrow(table.coefficients), table.mix)
 
 
 @kernel
