@@ -60,9 +60,9 @@ def entry(function: _Function) -> _Function:
 def struct(cls: type[_Class]) -> type[_Class]:
     """Turn an annotated class into a mutable struct that kernels pass by reference.
 
-    The first field must be ``frame``, a byte array made by `make_frame`: the struct lives in that array, which the caller
-    of the entry owns. So unlike Numba's own structs it counts no references. Compiled code builds one by calling the
-    class with every field in order; fields are read and set as attributes. With ``NUMBA_DISABLE_JIT=1`` it is an
+    The first field must be ``frame``, a byte array made by `make_frame`: the struct lives in that array, which the
+    caller of the entry owns. So unlike Numba's own structs it counts no references. Compiled code builds one by calling
+    the class with every field in order; fields are read and set as attributes. With ``NUMBA_DISABLE_JIT=1`` it is an
     ordinary Python class, so that tests can run the same kernels as plain Python.
     """
     fields = list(cls.__annotations__)
@@ -82,7 +82,7 @@ def _plain_class(cls: type[_Class], fields: list[str]) -> type[_Class]:
         for name, value in zip(fields, values, strict=True):
             setattr(self, name, value)
 
-    cls.__init__ = initialise  # type: ignore[assignment, misc]
+    cls.__init__ = initialise  # type: ignore[method-assign, assignment]
     return cls
 
 
@@ -106,7 +106,10 @@ def _cache_roots() -> list[Path]:
     if chosen:
         return [Path(chosen)]
     per_user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return [Path(per_user) / "parnidag", Path(tempfile.gettempdir()) / f"parnidag-{os.getuid() if hasattr(os, 'getuid') else 0}"]
+    return [
+        Path(per_user) / "parnidag",
+        Path(tempfile.gettempdir()) / f"parnidag-{os.getuid() if hasattr(os, 'getuid') else 0}",
+    ]
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 """Random decisions of the kernels: every one goes through a function of this file.
 
-The generator is xoshiro256++ (Blackman and Vigna, 2021): four 64-bit words that fit a checkpoint, one nanosecond a draw.
-The samplers never look at a raw uniform: they ask `happens`, `pick`, `below` or `skip`. So a test can put an enumerator
-of all outcomes in their place and compute the exact transition matrix of the production code.
+The generator is xoshiro256++ (Blackman and Vigna, 2021): four 64-bit words that fit a checkpoint, a nanosecond a
+draw. The samplers never look at a raw uniform: they ask `happens`, `pick`, `below` or `skip`. So a test can put an
+enumerator of all outcomes in their place and compute the exact transition matrix of the production code.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._jit import kernel, leaf
+from parnidag._types import Words, float64, int64, uint64
 
-RandomState = NDArray[np.uint64]
+RandomState = Words
 
 COINS_FROM = 0.1
 """Tossing coins is faster than taking a logarithm for events at least this likely."""
@@ -26,24 +26,24 @@ def random_state(seed: int, chain: int) -> RandomState:
 
 
 @leaf
-def next_word(rng: RandomState) -> np.uint64:
+def next_word(rng: RandomState) -> uint64:
     """Advance xoshiro256++ by one step and return 64 random bits."""
     total = rng[0] + rng[3]
-    result = ((total << np.uint64(23)) | (total >> np.uint64(41))) + rng[0]
-    shifted = rng[1] << np.uint64(17)
+    result = ((total << uint64(23)) | (total >> uint64(41))) + rng[0]
+    shifted = rng[1] << uint64(17)
     rng[2] ^= rng[0]
     rng[3] ^= rng[1]
     rng[1] ^= rng[2]
     rng[0] ^= rng[3]
     rng[2] ^= shifted
-    rng[3] = (rng[3] << np.uint64(45)) | (rng[3] >> np.uint64(19))
+    rng[3] = (rng[3] << uint64(45)) | (rng[3] >> uint64(19))
     return result
 
 
 @kernel
 def uniform(rng: RandomState) -> float:
     """Return a number in [0, 1) with 53 random bits."""
-    return np.float64(next_word(rng) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return float64(next_word(rng) >> uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @kernel
@@ -66,7 +66,7 @@ def pick(rng: RandomState, first: float, second: float) -> int:
 @kernel
 def below(rng: RandomState, count: int) -> int:
     """Return a uniformly random integer in 0 … count − 1."""
-    return np.int64(uniform(rng) * count)
+    return int64(uniform(rng) * count)
 
 
 @kernel
@@ -77,11 +77,11 @@ def skip(rng: RandomState, hit: float, log_miss: float, limit: int) -> int:
     log(1 − hit): rare events are skipped in one go by a geometric number, frequent ones by tossing coins.
     """
     if hit > COINS_FROM:
-        failures = np.int64(0)
+        failures = int64(0)
         while failures < limit and uniform(rng) >= hit:
-            failures += np.int64(1)
+            failures += int64(1)
         return failures
     skipped = math.log(1.0 - uniform(rng)) / log_miss
     if skipped >= limit:
         return limit
-    return np.int64(skipped)
+    return int64(skipped)

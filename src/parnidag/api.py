@@ -6,7 +6,8 @@ import secrets
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -27,7 +28,7 @@ from parnidag.scores import Gaussian
 from parnidag.space.tables import all_local_scores
 from parnidag.target import Score, Target
 
-Start = Literal["empty"] | Adjacency | nx.DiGraph | Posterior | None
+Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
 
 
 def sample(
@@ -153,7 +154,9 @@ def exact(
     target = _target(table, score, prior)
     log_weights = all_local_scores(target)
     solution = referee.solve(log_weights)
-    graphs = referee.draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
+    graphs = (
+        referee.draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
+    )
     settings = {
         "version": __version__,
         "method": "exact",
@@ -334,9 +337,7 @@ def _exact_record(
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])
     index, offsets, edges = pack_graphs(flat, np.cumsum([code.size for code in codes], dtype=np.int64))
-    unique_scores = np.array([
-        target.log_posterior(adjacency_from_codes(edges[a:b], n)) for a, b in zip(offsets[:-1], offsets[1:], strict=True)
-    ])
+    unique_scores = np.array([target.log_posterior(adjacency_from_codes(edges[a:b], n)) for a, b in pairwise(offsets)])
     scores = unique_scores[index] if index.size else np.zeros(0)
     best = int(unique_scores.argmax()) if index.size else None
     return RunRecord(

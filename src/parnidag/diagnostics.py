@@ -436,7 +436,7 @@ class Diagnostics:
         return "\n".join(lines)
 
 
-def _json_ready(value: Any) -> Any:  # noqa: ANN401 (any nesting of lists and dicts)
+def _json_ready(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _json_ready(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,8 +1,8 @@
 """Local scores on demand: computed once, then remembered.
 
 The memo is a two-way cache of 64-byte records with the whole parent set in each, so a hit is verified and never a hash
-collision. It is bounded: new scores push old ones out. A score is a pure function of the node and its sorted parents, so
-what the memo happens to hold never changes a chain.
+collision. It is bounded: new scores push old ones out. A score is a pure function of the node and its sorted parents,
+so what the memo happens to hold never changes a chain.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._jit import kernel, make_frame
+from parnidag._types import Records, int64, uint32, uint64
 from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, NO_NODE, ONE, ZERO, Net, Scratch
 from parnidag.scores.gaussian import gaussian_score
 
@@ -32,7 +32,7 @@ def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
     )
 
 
-def empty_memo(records: int) -> NDArray[np.void]:
+def empty_memo(records: int) -> Records:
     """Return empty records, each on a cache line of its own."""
     raw = np.zeros(records * MEMO_RECORD.itemsize + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
@@ -55,8 +55,8 @@ def flipped_score(net: Net, node: int, other: int) -> float:
         write_family(net, node, other, adding)
         return local_score(net, node, degree)
     word = net.key[node] ^ net.words[0, other]
-    slot = np.int64(word & np.uint64(net.memo.size - 1))
-    tag = np.uint32(word >> np.uint64(32))
+    slot = int64(word & uint64(net.memo.size - 1))
+    tag = uint32(word >> uint64(32))
     if holds(net, slot, tag, node, other, degree):
         net.hits += ONE
         return net.memo[slot]["score"]
@@ -71,7 +71,7 @@ def flipped_score(net: Net, node: int, other: int) -> float:
 
 
 @kernel
-def holds(net: Net, slot: int, tag: np.uint32, node: int, other: int, degree: int) -> bool:
+def holds(net: Net, slot: int, tag: uint32, node: int, other: int, degree: int) -> bool:
     """Is the record in `slot` the one for `node` and its parents with `other` flipped? Compares the sets themselves."""
     record = net.memo[slot]
     if record["tag"] != tag or record["node"] != node or record["degree"] != degree:
@@ -101,7 +101,7 @@ def write_family(net: Net, node: int, other: int, adding: bool) -> None:
     count = ZERO
     waiting = adding
     for k in range(net.degree[node]):
-        parent = np.int64(row[k])
+        parent = int64(row[k])
         if waiting and parent > other:
             family[count] = other
             count += ONE
@@ -124,7 +124,7 @@ def local_score(net: Net, node: int, degree: int) -> float:
 
 
 @kernel
-def remember(net: Net, slot: int, tag: np.uint32, node: int, degree: int, score: float) -> None:
+def remember(net: Net, slot: int, tag: uint32, node: int, degree: int, score: float) -> None:
     """Store a score; the record it displaces moves to the neighbouring slot."""
     memo, family = net.memo, net.family
     memo[slot ^ ONE] = memo[slot]

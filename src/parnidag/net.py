@@ -12,27 +12,22 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._jit import kernel, leaf, struct
 from parnidag._random import RandomState
+from parnidag._types import Bytes, Codes, Floats, Integers, Records, Words, int64
 from parnidag.prior import FREE
 from parnidag.scores.gaussian import GaussianTable
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Words = NDArray[np.uint64]
-
-ABSENT = np.int64(-1)
+ABSENT = int64(-1)
 """`position` of an edge that is not in the graph."""
-FIXED = np.int64(-2)
+FIXED = int64(-2)
 """`position` of a required edge: present, but not among the edges that moves may touch."""
-ARC_BITS = np.int64(16)
-CHILD_MASK = np.int64(2**16 - 1)
+ARC_BITS = int64(16)
+CHILD_MASK = int64(2**16 - 1)
 MOST_NODES = 2**15 - 1
-ONE = np.int64(1)
-ZERO = np.int64(0)
+ONE = int64(1)
+ZERO = int64(0)
 
 LONGEST_KEY = 24
 """Parent sets up to this size are memoised; a record then fills one 64-byte cache line."""
@@ -49,7 +44,7 @@ class Problem(NamedTuple):
     table: GaussianTable
     log_odds: Floats
     """Log prior odds of each edge (n × n)."""
-    status: NDArray[np.uint8]
+    status: Bytes
     """Whether each edge is forbidden, free or required (n × n)."""
     free: Codes
     """The free edges, as arcs."""
@@ -75,7 +70,7 @@ class GraphArrays(NamedTuple):
     """Iteration at which the edge in the same place of `edges` was last counted."""
     position: Codes
     """Place of each edge in `edges`, or ABSENT or FIXED (n × n)."""
-    count: Integers
+    visits: Integers
     """In how many iterations each edge was present, up to `since` (n × n)."""
     rng: RandomState
     integers: Integers
@@ -87,9 +82,9 @@ class GraphArrays(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory of one chain: contents never change a result, so it is remade wherever the chain goes."""
 
-    frame: NDArray[np.uint8]
+    frame: Bytes
     """Where the `Net` itself lives."""
-    memo: NDArray[np.void]
+    memo: Records
     marks: Integers
     stack: Integers
     family: Integers
@@ -100,10 +95,10 @@ class Scratch(NamedTuple):
 class Net:
     """The fields of `Problem`, `GraphArrays` and `Scratch` in one mutable struct."""
 
-    frame: NDArray[np.uint8]
+    frame: Bytes
     table: GaussianTable
     log_odds: Floats
-    status: NDArray[np.uint8]
+    status: Bytes
     free: Codes
     words: Words
     max_parents: int
@@ -115,9 +110,9 @@ class Net:
     edges: Codes
     since: Integers
     position: Codes
-    count: Integers
+    visits: Integers
     rng: RandomState
-    memo: NDArray[np.void]
+    memo: Records
     marks: Integers
     stack: Integers
     family: Integers
@@ -141,7 +136,7 @@ def open_net(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Net:
         problem.free,
         problem.words,
         problem.max_parents,
-        np.int64(graph.degree.size),
+        int64(graph.degree.size),
         graph.parents,
         graph.degree,
         graph.local,
@@ -149,7 +144,7 @@ def open_net(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Net:
         graph.edges,
         graph.since,
         graph.position,
-        graph.count,
+        graph.visits,
         graph.rng,
         scratch.memo,
         scratch.marks,
@@ -246,11 +241,11 @@ def remove_edge(net: Net, i: int, j: int, score: float) -> None:
     net.degree[j] = last
     net.key[j] ^= net.words[0, i]
     replace_local(net, j, score)
-    slot = np.int64(net.position[i, j])
-    net.count[i, j] += net.now - net.since[slot]
+    slot = int64(net.position[i, j])
+    net.visits[i, j] += net.now - net.since[slot]
     net.position[i, j] = ABSENT
     final = net.edge_count - ONE
-    moved = np.int64(net.edges[final])
+    moved = int64(net.edges[final])
     if slot != final:
         net.edges[slot] = moved
         net.since[slot] = net.since[final]
@@ -299,7 +294,7 @@ def has_detour(net: Net, i: int, j: int) -> bool:
     stamp = marks[net.n]
     top = ZERO
     for k in range(degree):
-        parent = np.int64(row[k])
+        parent = int64(row[k])
         if parent != i:
             marks[parent] = stamp
             stack[top] = parent
@@ -316,7 +311,7 @@ def climb(net: Net, source: int, top: int) -> bool:
         top -= ONE
         current = stack[top]
         for k in range(degree[current]):
-            parent = np.int64(parents[current, k])
+            parent = int64(parents[current, k])
             if parent == source:
                 return True
             if marks[parent] != stamp:
@@ -331,8 +326,8 @@ def settle_counts(net: Net) -> None:
     """Credit every present edge with the iterations since it was last counted."""
     now = net.now
     for slot in range(net.edge_count):
-        code = np.int64(net.edges[slot])
-        net.count[parent_of(code), child_of(code)] += now - net.since[slot]
+        code = int64(net.edges[slot])
+        net.visits[parent_of(code), child_of(code)] += now - net.since[slot]
         net.since[slot] = now
 
 

@@ -330,7 +330,7 @@ class _Nodes:
             raise PriorError(f"{argument}: {edge[0]!r} → {edge[1]!r} leads from {self.names[parent]} to itself")
         return parent, child
 
-    def mask(self, edges: Any, argument: str) -> NDArray[np.bool_]:  # noqa: ANN401 - the checked form of either kind
+    def mask(self, edges: Any, argument: str) -> NDArray[np.bool_]:
         if isinstance(edges, np.ndarray):
             self._check_shape(edges, argument)
             return np.asarray(edges & ~np.eye(self.size, dtype=bool))
@@ -339,7 +339,7 @@ class _Nodes:
             mask[self.edge(edge, argument)] = True
         return mask
 
-    def numbers(self, log_odds: Any) -> NDArray[np.float64]:  # noqa: ANN401 - the checked form of either kind
+    def numbers(self, log_odds: Any) -> NDArray[np.float64]:
         if isinstance(log_odds, np.ndarray):
             self._check_shape(log_odds, "log_odds")
             return np.where(np.eye(self.size, dtype=bool), 0.0, log_odds)
@@ -353,10 +353,10 @@ class _Nodes:
             numbers[place] = x
         return numbers
 
-    def places(self, tiers: Any) -> list[list[int]]:  # noqa: ANN401 - the checked form
+    def places(self, tiers: Any) -> list[list[int]]:
         return [[self.index(node, "tiers") for node in tier] for tier in tiers or ()]
 
-    def against_tiers(self, tiers: Any) -> NDArray[np.bool_]:  # noqa: ANN401 - the checked form
+    def against_tiers(self, tiers: Any) -> NDArray[np.bool_]:
         """Mark the edges that lead from a later tier to an earlier one."""
         places = self.places(tiers)
         _refuse_repeated([self.names[place] for tier in places for place in tier])
@@ -434,7 +434,7 @@ def _is_frame(value: object) -> bool:
     return hasattr(value, "columns") and hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 2
 
 
-def _frame_parts(frame: Any, argument: str) -> tuple[list[Node], list[Node], NDArray[Any]]:  # noqa: ANN401 - duck-typed
+def _frame_parts(frame: Any, argument: str) -> tuple[list[Node], list[Node], NDArray[Any]]:
     columns = [_label(label) for label in frame.columns]
     rows = [_label(label) for label in frame.index] if hasattr(frame, "index") else columns
     values = np.asarray(frame.to_numpy())

@@ -95,7 +95,7 @@ class ChainLog:
     def pass_boundary(self, sampler: Sampler, thin: int) -> None:
         """Start drawing at the end of tuning; close a batch at every other boundary."""
         if self._counted is None:
-            self._counted = self.chain.graph.count.ravel().copy()
+            self._counted = self.chain.graph.visits.ravel().copy()
             self._counted_at = self.chain.iteration
             self.at_tune_end = sampler.totals(self.chain)
             self.chain.trace.integers[:2] = thin
@@ -107,7 +107,7 @@ class ChainLog:
         """Note in how many iterations since the last boundary each edge was present."""
         if self._counted is None or self.chain.iteration == self._counted_at:
             return
-        counts = self.chain.graph.count.ravel()
+        counts = self.chain.graph.visits.ravel()
         present = np.flatnonzero(counts != self._counted)
         self.batches.append((present, (counts - self._counted)[present], self.chain.iteration - self._counted_at))
         self._counted = counts.copy()

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from parnidag._jit import entry
+from parnidag._types import int64
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, arcs_of
@@ -72,7 +73,7 @@ class Target:
             status=resolved.status,
             free=arcs_of(resolved.status == FREE),
             words=words,
-            max_parents=np.int64(resolved.max_parents),
+            max_parents=int64(resolved.max_parents),
         )
         settings = {"n_rows": data.n_rows, "score": score.describe(), "prior": prior.describe(data.names)}
         return Target(data.names, problem, settings)
@@ -110,7 +111,7 @@ class Target:
             edges=np.zeros(most, np.int32),
             since=np.zeros(most, np.int64),
             position=np.full((n, n), ABSENT, np.int32),
-            count=np.zeros((n, n), np.int64),
+            visits=np.zeros((n, n), np.int64),
             rng=np.zeros(4, np.uint64),
             integers=np.zeros(5, np.int64),
             floats=np.zeros(1),
@@ -124,7 +125,9 @@ class Target:
         ):
             if wrong.any():
                 i, j = np.argwhere(wrong)[0]
-                raise ParnidagError(f"{argument} is not allowed by the prior: {self.names[i]} → {self.names[j]} is {word}")
+                raise ParnidagError(
+                    f"{argument} is not allowed by the prior: {self.names[i]} → {self.names[j]} is {word}"
+                )
         if adjacency.sum(axis=0).max() > self.max_parents:
             crowded = self.names[int(adjacency.sum(axis=0).argmax())]
             raise ParnidagError(f"{argument} has more than max_parents={self.max_parents} parents at {crowded}")
@@ -140,7 +143,7 @@ class Target:
         scratch = make_scratch(self.n_nodes, self.n_nodes - 1, 2)
         family = np.array(sorted(parents), np.int64)
         scratch.family[: family.size] = family
-        return float(score_family(self.problem, self.empty_graph(), scratch, np.int64(node), np.int64(family.size)))
+        return float(score_family(self.problem, self.empty_graph(), scratch, int64(node), int64(family.size)))
 
 
 @entry
@@ -156,28 +159,28 @@ def lay_graph(problem: Problem, graph: GraphArrays, scratch: Scratch, adjacency:
     net: Net = open_net(problem, graph, scratch)
     n = net.n
     for j in range(n):
-        degree = np.int64(0)
+        degree = int64(0)
         key = net.words[1, j]
         for i in range(n):
             if not adjacency[i, j]:
                 continue
             net.parents[j, degree] = i
             net.family[degree] = i
-            degree += np.int64(1)
+            degree += int64(1)
             key ^= net.words[0, i]
             if net.status[i, j] == REQUIRED:
                 net.position[i, j] = FIXED
             else:
                 net.edges[net.edge_count] = arc(i, j)
                 net.position[i, j] = net.edge_count
-                net.edge_count += np.int64(1)
+                net.edge_count += int64(1)
         net.degree[j] = degree
         net.key[j] = key
         net.local[j] = local_score(net, j, degree)
-    net.room = np.int64(0)
+    net.room = int64(0)
     for k in range(net.free.size):
-        code = np.int64(net.free[k])
+        code = int64(net.free[k])
         if not adjacent(net, parent_of(code), child_of(code)):
-            net.room += np.int64(1)
+            net.room += int64(1)
     recompute_log_posterior(net)
     close_net(net, graph)

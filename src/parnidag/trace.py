@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._jit import kernel, leaf, make_frame, struct
+from parnidag._types import Bytes, Codes, Floats, Integers
 from parnidag.net import ONE, ZERO, Net, recompute_log_posterior
 
 IMPROVEMENT = 1e-9
@@ -21,17 +21,17 @@ IMPROVEMENT = 1e-9
 class TraceArrays(NamedTuple):
     """The arrays behind a `Trace`."""
 
-    frame: NDArray[np.uint8]
-    draw_codes: NDArray[np.int32]
+    frame: Bytes
+    draw_codes: Codes
     """Edge codes of the buffered draws, one draw after the other."""
-    draw_ends: NDArray[np.int64]
+    draw_ends: Integers
     """Where each buffered draw ends in `draw_codes`."""
-    draw_scores: NDArray[np.float64]
+    draw_scores: Floats
     """Log posterior of each buffered draw."""
-    best_codes: NDArray[np.int32]
-    integers: NDArray[np.int64]
+    best_codes: Codes
+    integers: Integers
     """Iterations to the next draw, iterations between draws, draws in the buffer, edges of the best graph."""
-    floats: NDArray[np.float64]
+    floats: Floats
     """Log posterior of the best graph."""
 
 
@@ -39,11 +39,11 @@ class TraceArrays(NamedTuple):
 class Trace:
     """The mutable struct over `TraceArrays`."""
 
-    frame: NDArray[np.uint8]
-    draw_codes: NDArray[np.int32]
-    draw_ends: NDArray[np.int64]
-    draw_scores: NDArray[np.float64]
-    best_codes: NDArray[np.int32]
+    frame: Bytes
+    draw_codes: Codes
+    draw_ends: Integers
+    draw_scores: Floats
+    best_codes: Codes
     until_draw: int
     thin: int
     buffered: int

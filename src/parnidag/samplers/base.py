@@ -1,8 +1,8 @@
 """The contract of every sampler, and the state of one chain.
 
 A sampler is a frozen dataclass of settings. `prepare` does once what all chains share, `begin` gives a chain its own
-arrays, `advance` runs it in place. The run needs nothing else, so a new sampler is one file. A chain is arrays alone: cut
-into segments of any length, on any worker, it makes the same draws.
+arrays, `advance` runs it in place. The run needs nothing else, so a new sampler is one file. A chain is arrays alone:
+cut into segments of any length, on any worker, it makes the same draws.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Sampler(Protocol):
         ...
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made (fewer when the draw buffer is full)."""
+        """Run at most `steps` iterations in place; return how many were made, fewer when the draw buffer is full."""
         ...
 
     def totals(self, chain: Chain) -> dict[str, float]:

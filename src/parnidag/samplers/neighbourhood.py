@@ -11,10 +11,9 @@ random skips, so the cost is proportional to what is found, and not to n².
 
 from __future__ import annotations
 
-import numpy as np
-
 from parnidag._jit import kernel, leaf
 from parnidag._random import below, happens, pick, skip
+from parnidag._types import int64
 from parnidag.net import ONE, ZERO, Net, adjacent, arc, child_of, parent_of
 from parnidag.samplers.tuning import BUCKETS, Parni, chance_when_absent
 
@@ -40,7 +39,7 @@ def draw_at_edges(net: Net, run: Parni) -> None:
     """
     slot = skip(net.rng, run.omega, run.omega_miss, net.edge_count)
     while slot < net.edge_count:
-        code = np.int64(net.edges[slot])
+        code = int64(net.edges[slot])
         i, j = parent_of(code), child_of(code)
         if happens(net.rng, min(1.0, 1.0 / run.eta_odds[i, j])):
             append_block(run, code, happens(net.rng, min(1.0, run.eta_odds[j, i])))
@@ -57,7 +56,7 @@ def draw_in_bucket(net: Net, run: Parni, bucket: int) -> None:
     hit = run.omega * bound
     slot += skip(net.rng, hit, miss, end - slot)
     while slot < end:
-        code = np.int64(run.pairs[slot])
+        code = int64(run.pairs[slot])
         i, j = parent_of(code), child_of(code)
         if not adjacent(net, i, j) and happens(net.rng, chance_when_absent(run, i, j) / bound):
             draw_directions(net, run, i, j)
@@ -89,6 +88,6 @@ def shuffle_blocks(net: Net, run: Parni) -> None:
     """Put the blocks into uniformly random order."""
     codes, pairs = run.block_codes, run.block_pairs
     for last in range(run.blocks - ONE, 0, -1):
-        chosen = below(net.rng, np.int64(last + 1))
+        chosen = below(net.rng, int64(last + 1))
         codes[last], codes[chosen] = codes[chosen], codes[last]
         pairs[last], pairs[chosen] = pairs[chosen], pairs[last]

@@ -22,12 +22,12 @@ import numpy as np
 
 from parnidag._jit import entry, kernel, leaf, make_frame
 from parnidag._random import happens, pick
+from parnidag._types import Floats, int64
 from parnidag.errors import ParnidagError
 from parnidag.memo import flipped_score
 from parnidag.net import (
     ONE,
     ZERO,
-    Floats,
     GraphArrays,
     Net,
     Problem,
@@ -45,14 +45,24 @@ from parnidag.net import (
 )
 from parnidag.samplers.base import Chain
 from parnidag.samplers.neighbourhood import draw_neighbourhoods
-from parnidag.samplers.tuning import BUCKETS, FIRST_OMEGA, Parni, ParniArrays, adapt, close_parni, next_refresh, open_parni, refresh_eta
+from parnidag.samplers.tuning import (
+    BUCKETS,
+    FIRST_OMEGA,
+    Parni,
+    ParniArrays,
+    adapt,
+    close_parni,
+    next_refresh,
+    open_parni,
+    refresh_eta,
+)
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, close_trace, observe, open_trace, ready
 
 STAY, FIRST, SECOND = 0, 1, 2
 """A block's choice: as it is; (i, j) flipped; the edge as j → i."""
-UNDO_HERE = np.int64(4)
+UNDO_HERE = int64(4)
 """Added to an undo record when i → j was there before."""
 
 
@@ -139,7 +149,7 @@ class PARNI:
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         """Run at most `steps` iterations in place and return how many were made."""
         scratch = chain.scratch(target)
-        return int(advance_parni(target.problem, chain.graph, scratch, chain.trace, chain.own, np.int64(steps)))
+        return int(advance_parni(target.problem, chain.graph, scratch, chain.trace, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return moves tried and accepted (blocks, or whole iterations when printed) and blocks evaluated."""
@@ -178,7 +188,7 @@ def advance_parni(
     if net.now == ZERO and run.next_refresh == ZERO:
         refresh_eta(net, run, ZERO)
         run.next_refresh = next_refresh(net.n, ZERO)
-    done = np.int64(0)
+    done = int64(0)
     if ready(net, trace):
         while done < steps:
             parni_iteration(net, run)
@@ -228,7 +238,7 @@ def log_acceptance(run: Parni) -> float:
 @kernel
 def visit_block(net: Net, run: Parni, r: int) -> None:
     """Score the states of K_r against the present one and move to the state that is chosen."""
-    code, pair = np.int64(run.block_codes[r]), run.block_pairs[r]
+    code, pair = int64(run.block_codes[r]), run.block_pairs[r]
     i, j = parent_of(code), child_of(code)
     here = present(net, i, j)
     flipped = flipped_score(net, j, i)
@@ -258,7 +268,7 @@ def gibbs_choice(net: Net, first: float, second: float, code: int) -> int:
     is at most w_s. So a first coin with the larger probability min{1, w_1 + w_2} settles most cases before the search
     for cycles; if it falls for moving, impossible states are left out and a second coin corrects for the first.
     """
-    w1, w2 = odds(first), odds(second)
+    w1, w2 = odds(first), odds(second) if second > -math.inf else 0.0
     bound = min(1.0, w1 + w2)
     if not happens(net.rng, bound):
         return STAY
@@ -275,10 +285,10 @@ def gibbs_choice(net: Net, first: float, second: float, code: int) -> int:
 def printed_choice(net: Net, run: Parni, first: float, second: float, code: int) -> int:
     """Equation 5 with g(x) = min{1, x}: choose s ∝ g(w_s), and account for Z(r)/Z′(R − r + 1).
 
-    The first coin has the largest probability of moving, when no state is impossible, as in `gibbs_choice`. A block that
-    stays has Z = Z′.
+    The first coin has the largest probability of moving, when no state is impossible, as in `gibbs_choice`. A block
+    that stays has Z = Z′.
     """
-    g1, g2 = min(1.0, odds(first)), min(1.0, odds(second))
+    g1, g2 = min(1.0, odds(first)), min(1.0, odds(second)) if second > -math.inf else 0.0
     bound = (g1 + g2) / (1.0 + g1 + g2)
     if not happens(net.rng, bound):
         return STAY
@@ -344,7 +354,7 @@ def note_undo(net: Net, run: Parni, code: int, choice: int, here: bool) -> None:
 def undo_all(net: Net, run: Parni) -> None:
     """Take back the moves of a rejected proposal, last first."""
     for k in range(run.undos - ONE, -1, -1):
-        code, move = np.int64(run.undo_codes[k]), run.undo_moves[k]
+        code, move = int64(run.undo_codes[k]), run.undo_moves[k]
         i, j = parent_of(code), child_of(code)
         here = move >= UNDO_HERE
         choice = move - UNDO_HERE if here else move

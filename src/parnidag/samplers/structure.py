@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._jit import entry, kernel
 from parnidag._random import below, happens
+from parnidag._types import Integers, int64
 from parnidag.memo import flipped_score
 from parnidag.net import (
     ABSENT,
@@ -31,8 +31,8 @@ from parnidag.net import (
     is_ancestor,
     odds,
     open_net,
-    places,
     parent_of,
+    places,
     present,
     remove_edge,
 )
@@ -41,16 +41,16 @@ from parnidag.samplers.base import Chain
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, close_trace, observe, open_trace, ready
 
-FLIP, ADD, DELETE, REVERSE = np.int64(0), np.int64(1), np.int64(2), np.int64(3)
+FLIP, ADD, DELETE, REVERSE = int64(0), int64(1), int64(2), int64(3)
 MOVES = ("flip", "add", "delete", "reverse")
-THREE = np.int64(3)
+THREE = int64(3)
 
 
 class MoveCounts(NamedTuple):
     """How often each move was tried and accepted."""
 
-    tried: NDArray[np.int64]
-    accepted: NDArray[np.int64]
+    tried: Integers
+    accepted: Integers
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _StructureSampler:
         scratch = chain.scratch(target)
         return int(
             advance_structure(
-                target.problem, chain.graph, scratch, chain.trace, chain.own, self._reversals, np.int64(steps)
+                target.problem, chain.graph, scratch, chain.trace, chain.own, self._reversals, int64(steps)
             )
         )
 
@@ -149,7 +149,7 @@ def advance_structure(
     """Run MC3 or ADR for at most `steps` iterations."""
     net: Net = open_net(problem, graph, scratch)
     trace = open_trace(trace_arrays)
-    done = np.int64(0)
+    done = int64(0)
     if ready(net, trace):
         while done < steps:
             move = adr_move(net) if reversals else FLIP
@@ -187,7 +187,7 @@ def flip_any(net: Net) -> bool:
     """MC3: α = min{1, π(γ′)/π(γ)}."""
     if net.free.size == 0:
         return False
-    code = np.int64(net.free[below(net.rng, net.free.size)])
+    code = int64(net.free[below(net.rng, net.free.size)])
     i, j = parent_of(code), child_of(code)
     if net.position[j, i] != ABSENT:
         return False
@@ -223,7 +223,7 @@ def delete_any(net: Net) -> bool:
     """Deletion: α = min{1, π(γ′)/π(γ) · d/room′}."""
     if net.edge_count == 0:
         return False
-    code = np.int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(net.edges[below(net.rng, net.edge_count)])
     i, j = parent_of(code), child_of(code)
     score = flipped_score(net, j, i)
     ratio = odds(score - net.local[j]) * (net.edge_count / (net.room + places(net, i, j)))
@@ -238,7 +238,7 @@ def reverse_any(net: Net) -> bool:
     """Reversal: α = min{1, π(γ′)/π(γ)}, the number of edges stays."""
     if net.edge_count == 0:
         return False
-    code = np.int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(net.edges[below(net.rng, net.edge_count)])
     i, j = parent_of(code), child_of(code)
     if net.status[j, i] != FREE:
         return False
@@ -256,6 +256,6 @@ def reverse_any(net: Net) -> bool:
 def random_absent(net: Net) -> int:
     """Return the code of a free edge, uniform among those whose two nodes are not adjacent."""
     while True:
-        code = np.int64(net.free[below(net.rng, net.free.size)])
+        code = int64(net.free[below(net.rng, net.free.size)])
         if not adjacent(net, parent_of(code), child_of(code)):
             return code

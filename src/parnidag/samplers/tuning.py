@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from parnidag._jit import kernel, leaf, struct
-from parnidag.net import ONE, Codes, Floats, Integers, Net, arc, settle_counts
+from parnidag._types import Bytes, Codes, Flags, Floats, Integers, int64
+from parnidag.net import ONE, Net, arc, settle_counts
 from parnidag.prior import FREE
 
 BUCKETS = 12
@@ -27,7 +25,7 @@ SHORTEST_EPOCH = 100
 class ParniArrays(NamedTuple):
     """One chain's tuning parameters, tables and counters."""
 
-    frame: NDArray[np.uint8]
+    frame: Bytes
     warm: Floats
     """π̃, the warm start of the edge probabilities (n × n, shared by all chains)."""
     eta_odds: Floats
@@ -43,12 +41,12 @@ class ParniArrays(NamedTuple):
     """log(1 − ω · bound)."""
     block_codes: Codes
     """The drawn sub-neighbourhoods K_r: their first position."""
-    block_pairs: NDArray[np.bool_]
+    block_pairs: Flags
     """Whether K_r has the opposite position too."""
     undo_codes: Codes
     undo_moves: Integers
     undo_scores: Floats
-    flags: NDArray[np.bool_]
+    flags: Flags
     """printed kernel?, symmetrised η?, adapt always?"""
     integers: Integers
     """tune, next refresh, blocks, undos, tried, accepted, evaluations."""
@@ -60,7 +58,7 @@ class ParniArrays(NamedTuple):
 class Parni:
     """The mutable struct over `ParniArrays`."""
 
-    frame: NDArray[np.uint8]
+    frame: Bytes
     warm: Floats
     eta_odds: Floats
     eta_logit: Floats
@@ -69,7 +67,7 @@ class Parni:
     bucket_bound: Floats
     bucket_miss: Floats
     block_codes: Codes
-    block_pairs: NDArray[np.bool_]
+    block_pairs: Flags
     undo_codes: Codes
     undo_moves: Integers
     undo_scores: Floats
@@ -154,7 +152,7 @@ def adapt(net: Net, run: Parni) -> None:
 @leaf
 def next_refresh(n: int, time: int) -> int:
     """Return when the next epoch ends: late enough that a refresh, O(n²), costs little next to the iterations."""
-    return time + max(np.int64(SHORTEST_EPOCH), n * n // 400, time // 20)
+    return time + max(int64(SHORTEST_EPOCH), n * n // 100, time // 20)
 
 
 @kernel
@@ -190,14 +188,14 @@ def refresh_eta(net: Net, run: Parni, time: int) -> None:
     """Recompute η at every free position (equation 9, kept inside (κ, 1 − κ)) and the table of pairs."""
     settle_counts(net)
     weight = phi(time, run.tune) if time > 0 else 1.0
-    visits = max(net.now, ONE)
+    elapsed = max(net.now, ONE)
     for i in range(net.n):
         for j in range(net.n):
             if net.status[i, j] != FREE:
                 continue
-            seen = net.count[i, j] / visits
+            seen = net.visits[i, j] / elapsed
             if run.symmetric:
-                seen = 0.5 * (seen + net.count[j, i] / visits)
+                seen = 0.5 * (seen + net.visits[j, i] / elapsed)
             eta = run.kappa + (1.0 - 2.0 * run.kappa) * (weight * run.warm[i, j] + (1.0 - weight) * seen)
             if run.symmetric:
                 eta = max(eta, 0.5 * run.warm[i, j] + 0.5 * run.kappa)
@@ -244,4 +242,4 @@ def chance_when_absent(run: Parni, i: int, j: int) -> float:
 @leaf
 def bucket_of(chance: float) -> int:
     """Return 0 for certainty, 1 for [½, 1), 2 for [¼, ½) and so on."""
-    return min(np.int64(1) - np.int64(math.frexp(chance)[1]), np.int64(BUCKETS - 1))
+    return min(int64(1) - int64(math.frexp(chance)[1]), int64(BUCKETS - 1))

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._jit import kernel
+from parnidag._types import Floats, Integers
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class GaussianTable(NamedTuple):
@@ -120,7 +117,5 @@ def score_from_factor(table: GaussianTable, node: int, parents: Integers, count:
         explained += value * value
         log_determinant += math.log(factor[column, column])
     residual = max(own - table.mix * explained, 1e-15 * own)
-    coefficients = table.coefficients
-    return (
-        coefficients[0, count] + coefficients[1, count] * 2.0 * log_determinant + coefficients[2, count] * math.log(residual)
-    )
+    a, b, c = table.coefficients[0, count], table.coefficients[1, count], table.coefficients[2, count]
+    return a + b * 2.0 * log_determinant + c * math.log(residual)

@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from parnidag._jit import entry, kernel
+from parnidag._types import Floats, Integers, int64
 from parnidag.memo import make_scratch
-from parnidag.net import ONE, ZERO, Floats, Integers, Problem, Scratch
+from parnidag.net import ONE, ZERO, Problem, Scratch
 from parnidag.prior import FORBIDDEN, REQUIRED
 from parnidag.scores.gaussian import append_row, score_from_factor
 from parnidag.target import Target
@@ -32,14 +33,14 @@ def all_local_scores(target: Target) -> Floats:
 def fill_all(problem: Problem, scratch: Scratch, branch: Integers, scores: Floats) -> None:
     """Fill the row of each node."""
     for j in range(scores.shape[0]):
-        fill_node(problem, scratch, branch, np.int64(j), scores[j])
+        fill_node(problem, scratch, branch, int64(j), scores[j])
 
 
 @kernel
 def fill_node(problem: Problem, scratch: Scratch, branch: Integers, j: int, scores: Floats) -> None:
     """Walk the subsets of the other nodes depth-first; `branch` holds the bits of the present subset, in order."""
     needed = required_bits(problem, j)
-    others = np.int64(problem.status.shape[0]) - ONE
+    others = int64(problem.status.shape[0]) - ONE
     subset, depth, bit = ZERO, ZERO, ZERO
     prior = 0.0
     if needed == ZERO:

@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from parnidag._jit import entry, kernel
+from parnidag._types import Codes, Floats, Integers, int64
 from parnidag.memo import make_scratch
-from parnidag.net import ONE, ZERO, Codes, Floats, Integers, Problem, Scratch
+from parnidag.net import ONE, ZERO, Problem, Scratch
 from parnidag.prior import FREE, REQUIRED
 from parnidag.scores.gaussian import append_row, score_from_factor
 from parnidag.target import Target
@@ -123,7 +124,7 @@ def append_subset(family: Integers, fixed: int, candidates: Codes, subset: int) 
     for k in range(candidates.size):
         if subset >> k & 1:
             if candidates[k] == NOT_A_NODE:
-                return np.int64(-1)
+                return int64(-1)
             family[count] = candidates[k]
             count += ONE
     return count
@@ -132,10 +133,10 @@ def append_subset(family: Integers, fixed: int, candidates: Codes, subset: int) 
 @kernel
 def contains(candidates: Codes, node: int) -> bool:
     """Is the node among the candidates?"""
+    found = False
     for k in range(candidates.size):
-        if candidates[k] == node:
-            return True
-    return False
+        found |= candidates[k] == node
+    return found
 
 
 @kernel
