@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import re
 import subprocess
 import sys
@@ -318,30 +317,6 @@ def test_exact_prints_the_evidence_and_only_the_columns_it_has(calls, capsys):
     _, options = calls[0]
     assert (options["draws"], options["seed"]) == (5, 2)
     assert options["score"] == parnidag.scores.Gaussian(g=3.0)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-@pytest.mark.usefixtures("table")
-@pytest.mark.parametrize("width", [80, 50, 30])
-def test_tables_fit_the_terminal(width, calls, monkeypatch):
-    names = ["a_rather_long_name", "another_long_name", "[bold]markup[/bold]"]
-    calls.result = StubPosterior(PROBABILITIES.set_axis(names, axis=0).set_axis(names, axis=1))
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert cli.run(SAMPLE) == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
-    assert max(map(len, text.splitlines())) <= width
-    assert "0.900" in text
-    if width == 80:
-        assert "[bold]markup[/bold]" in text
-        assert "evidence" in text
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["simulate", "-o", "data.csv"]])

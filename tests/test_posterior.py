@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parnidag import posterior as posterior_module
-from parnidag.diagnostics import edge_ess, edge_mcse, edge_rhat
+from parnidag.convergence import edge_ess, edge_mcse, edge_rhat
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior, RunRecord, pack_graphs
+from parnidag.posterior import Posterior
+from parnidag.record import RunRecord, pack_graphs
 
 NODES = ("A", "B", "C", "D")
 EDGES = {("A", "B"): 0.95, ("A", "C"): 0.5, ("B", "C"): 0.2, ("B", "D"): 1.0, ("C", "D"): 0.03}
@@ -74,21 +75,6 @@ def exact_record(**changes):
         "log_evidence": -12.25,
     }
     return RunRecord(**(fields | changes))
-
-
-# ── packing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@given(st.lists(st.lists(st.integers(0, 8), unique=True), max_size=12))
-def test_packing_against_a_naive_twin(graphs):
-    codes = np.array([code for graph in graphs for code in graph], dtype=np.int32)
-    index, offsets, edges = pack_graphs(codes, np.cumsum([len(graph) for graph in graphs], dtype=np.int64))
-    unpacked = [edges[offsets[u] : offsets[u + 1]].tolist() for u in index]
-    assert unpacked == [sorted(graph) for graph in graphs]
-    assert len(offsets) - 1 == len({frozenset(graph) for graph in graphs})
-    assert (index.dtype, offsets.dtype, edges.dtype) == (np.int64, np.int64, np.int32)
-    edges[:0] = 0  # the arrays are ordinary ones, not read-only views of bytes
-    assert edges.flags.writeable
 
 
 # ── probabilities and graphs ──────────────────────────────────────────────────────────────────────────────────────────
@@ -309,25 +295,7 @@ def test_datatree_has_the_groups_and_dimensions_that_arviz_reads(monkeypatch):
     assert draws["present"].quantile(0.5, dim=("chain", "draw")).sel(edge="B → D") == 1.0
 
 
-# ── records that contradict themselves ────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"nodes": ("A", "B", "C", "A")}, "unique"),
-        ({"graph_index": np.zeros((1, 1), dtype=np.int64)}, "same"),
-        ({"batch_iterations": np.ones((1, 1), dtype=np.int64)}, "batch_counts"),
-        ({"graph_edges": np.zeros(1, dtype=np.int32)}, "graph_offsets"),
-        ({"graph_offsets": np.zeros(0, dtype=np.int64)}, "graph_offsets"),
-        ({"graph_index": np.full((CHAINS, DRAWS), 99)}, "point at stored graphs"),
-        ({"best_edges": np.array([16], dtype=np.int32)}, "edge codes"),
-        ({"exact_probabilities": np.zeros((2, 2))}, "exact_probabilities"),
-    ],
-)
-def test_inconsistent_records_are_refused(changes, message):
-    with pytest.raises(ParnidagError, match=message):
-        changed(simulated()[0], **changes)
+# ── runs of any size ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_run_that_ended_while_tuning_is_refused():

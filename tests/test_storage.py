@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from parnidag import storage
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior, RunRecord
+from parnidag.posterior import Posterior
+from parnidag.record import RunRecord
 from parnidag.storage import FORMAT_VERSION, load, save_record
 
 

@@ -1,13 +1,14 @@
 """Exact transition matrices of the production kernels, by enumerating every random decision they make.
 
-Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions.py "PARNI gibbs" free``: without compilation the kernels are plain Python, so the four
-functions through which they decide (`happens`, `pick`, `below`, `skip`) can be replaced by an explorer that visits every
-outcome with its probability. Prints figures as JSON; `test_transitions.py` runs it and
-judges them. A third argument names one of the BROKEN twins, which must fail.
+Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions.py "PARNI gibbs" free``: without compilation the kernels are plain
+Python, so the four functions through which they decide (`happens`, `pick`, `below`, `skip`) can be replaced by an
+explorer that visits every outcome with its probability. Prints figures as JSON; `test_transitions.py` runs it and judges
+them. A third argument names one of the BROKEN twins, which must fail.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import sys
@@ -20,9 +21,9 @@ np.seterr(over="ignore")
 
 import reference  # noqa: E402
 
-from parnidag import _random, samplers  # noqa: E402
-from parnidag.data import Data  # noqa: E402
 from parnidag import net as net_module  # noqa: E402
+from parnidag import samplers  # noqa: E402
+from parnidag.data import Data  # noqa: E402
 from parnidag.net import open_net  # noqa: E402
 from parnidag.prior import EdgePrior  # noqa: E402
 from parnidag.samplers import neighbourhood, parni, structure, tuning  # noqa: E402
@@ -172,16 +173,18 @@ def parni_steps(fresh, run):
         chances[blocks] = chances.get(blocks, 0.0) + weight
     install({"draw_neighbourhoods": lambda net, run: None}, [parni])  # the blocks are given from here on
     for (codes, pairs), chance in chances.items():
-
-        def visit(codes=np.frombuffer(codes, np.int32), pairs=np.frombuffer(pairs, np.bool_)):
-            net = fresh()
-            run.blocks = len(codes)
-            run.block_codes[: run.blocks], run.block_pairs[: run.blocks] = codes, pairs
-            parni.parni_iteration(net, run)
-            return key_of(net)
-
-        for weight, key in EXPLORER.outcomes(visit):
+        for weight, key in EXPLORER.outcomes(functools.partial(visit_blocks, fresh, run, codes, pairs)):
             yield weight * chance, key
+
+
+def visit_blocks(fresh, run, codes, pairs):
+    """Run the second half of an iteration on given blocks."""
+    net = fresh()
+    run.blocks = len(pairs)
+    run.block_codes[: run.blocks] = np.frombuffer(codes, np.int32)
+    run.block_pairs[: run.blocks] = np.frombuffer(pairs, np.bool_)
+    parni.parni_iteration(net, run)
+    return key_of(net)
 
 
 def printed_equation_7(run):

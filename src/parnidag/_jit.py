@@ -82,7 +82,7 @@ def _plain_class(cls: type[_Class], fields: list[str]) -> type[_Class]:
         for name, value in zip(fields, values, strict=True):
             setattr(self, name, value)
 
-    cls.__init__ = initialise  # type: ignore[method-assign, assignment]
+    cls.__init__ = initialise  # type: ignore[method-assign]
     return cls
 
 
@@ -119,7 +119,7 @@ def _source_digest() -> str:
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if b"_jit" in source or path.name == "_struct.py":
+        if b"_jit" in source or path.name.startswith("_"):
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source)
     return digest.hexdigest()[:16]
 

@@ -18,9 +18,11 @@ from parnidag._version import __version__
 from parnidag.data import as_data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, adjacency_from_codes, check_adjacency, codes_of_arcs, edge_codes
-from parnidag.posterior import Posterior, RunRecord, pack_graphs
+from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
 from parnidag.progress import make_progress
+from parnidag.record import RunRecord, pack_graphs
+from parnidag.referee_draws import draw_graphs
 from parnidag.run import ChainLog, Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
@@ -100,6 +102,7 @@ def sample(
     (5, 5)
     """
     _refuse_unavailable(space=space, checkpoint=checkpoint)
+    _check_kinds(sampler=sampler, score=score, prior=prior, executor=executor, progress=progress)
     began = time.perf_counter()
     sampler = PARNI() if sampler is None else sampler
     plan = _plan(draws, tune, thin, chains, seed)
@@ -145,6 +148,7 @@ def exact(
     >>> posterior.graphs.shape
     (1, 10, 4, 4)
     """
+    _check_kinds(score=score, prior=prior)
     if not _is_integer(draws) or draws < 0:
         raise ParnidagError(f"draws must be a whole number, 0 or more, got {draws!r}")
     seed = _seed(seed)
@@ -154,9 +158,7 @@ def exact(
     target = _target(table, score, prior)
     log_weights = all_local_scores(target)
     solution = referee.solve(log_weights)
-    graphs = (
-        referee.draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
-    )
+    graphs = draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
     settings = {
         "version": __version__,
         "method": "exact",
@@ -173,6 +175,27 @@ def _refuse_unavailable(**arguments: object) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise ParnidagError(f"{name} is not available in version {__version__}: it must be None")
+
+
+KINDS: dict[str, tuple[str, str]] = {
+    "sampler": ("advance", "a sampler such as parnidag.samplers.PARNI()"),
+    "score": ("table", "a score such as parnidag.scores.Gaussian(g=10)"),
+    "prior": ("resolve", "a prior such as parnidag.EdgePrior(h=0.1)"),
+    "executor": ("submit", "a concurrent.futures.Executor"),
+    "progress": ("", "True or False"),
+}
+"""For each argument that takes an object: a method it must have, and what to pass."""
+
+
+def _check_kinds(**arguments: object) -> None:
+    """Refuse an argument of the wrong kind, such as a name or a class in place of an object."""
+    for name, value in arguments.items():
+        method, wanted = KINDS[name]
+        if value is None or (isinstance(value, bool) if name == "progress" else hasattr(value, method)):
+            if isinstance(value, type):
+                raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
+            continue
+        raise ParnidagError(f"{name} must be {wanted}, or None, got {value!r}")
 
 
 def _is_integer(value: object) -> bool:

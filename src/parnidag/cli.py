@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from parnidag._version import __version__
+from parnidag.cli_screens import print_beside_truth, print_conclusion, print_edges, say
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from parnidag.data import Data
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
     from parnidag.samplers.base import Sampler
-    from parnidag.simulation import Simulation
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
@@ -167,12 +165,12 @@ class OutputOptions:
             )
         if self.quiet:
             return
-        _print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
-        _print_conclusion(posterior)
+        print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
+        print_conclusion(posterior)
         for path in filter(None, (self.output, self.edges_csv)):
-            _say(f"Saved {path}")
+            say(f"Saved {path}")
         if self.output is None:
-            _say("The posterior itself was not saved: add -o posterior.nc to keep it.")
+            say("The posterior itself was not saved: add -o posterior.nc to keep it.")
 
 
 @app.command
@@ -189,7 +187,7 @@ def demo(*, seed: int | None = None, rows: int = 400) -> int:
     from parnidag.simulation import EXAMPLE_SEED, example_network
 
     truth = example_network(rows=rows, seed=EXAMPLE_SEED if seed is None else seed)
-    _say(
+    say(
         f"An invented garden: {len(truth.names)} quantities, {len(truth.edges)} known effects, "
         f"{rows} simulated rows (seed {truth.seed})."
     )
@@ -199,9 +197,9 @@ def demo(*, seed: int | None = None, rows: int = 400) -> int:
     import parnidag
 
     posterior = parnidag.sample(pd.DataFrame(truth.values, columns=list(truth.names)), seed=truth.seed)
-    _print_beside_truth(posterior.edge_probabilities, truth)
-    _print_conclusion(posterior)
-    _say("Next, your own table:  parnidag sample your.csv -o posterior.nc")
+    print_beside_truth(posterior.edge_probabilities, truth)
+    print_conclusion(posterior)
+    say("Next, your own table:  parnidag sample your.csv -o posterior.nc")
     return _exit_code(posterior)
 
 
@@ -316,11 +314,11 @@ def simulate(
     simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
     write_csv(output, simulation.names, simulation.values)
     size = f"{rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}"
-    _say(f"Saved {output}: {size}")
+    say(f"Saved {output}: {size}")
     if truth is not None:
         graph = simulation.adjacency.astype(int)
         write_csv(truth, simulation.names, graph, row_names=simulation.names, corner="parent")
-        _say(f"Saved {truth}: the true graph")
+        say(f"Saved {truth}: the true graph")
     return 0
 
 
@@ -408,111 +406,3 @@ def _check_writable(option: str, path: Path | None, *others: Path | None) -> Non
         raise ParnidagError(f"{option} {path}: the folder {path.parent} may not be written to")
     if path.resolve() in [other.resolve() for other in others if other is not None]:
         raise ParnidagError(f"{option} {path} would overwrite another file of this command")
-
-
-def _print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
-    """Print the probable edges, with the columns that this kind of result has."""
-    probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
-    _say(f"{nodes} nodes, {_number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
-    if probable.empty:
-        return
-    formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
-    known = [name for name in formats if name in probable and probable[name].notna().any()]
-    rows = [
-        [str(row["parent"]), str(row["child"]), *(_cell(row[name], formats[name]) for name in known)]
-        for row in probable.to_dict("records")
-    ]
-    _print_table(["parent", "child", *known], rows)
-
-
-def _print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
-    """Print the probable edges and the true ones, and how the two sets compare."""
-    true = set(truth.edges)
-    rows: list[list[str]] = []
-    found = {"yes": 0, "reversed": 0, "no": 0}
-    for probability, parent, child in _by_probability(probabilities):
-        kind = "yes" if (parent, child) in true else "reversed" if (child, parent) in true else "no"
-        if probability >= threshold:
-            found[kind] += 1
-        if probability >= threshold or kind == "yes":
-            rows.append([parent, child, f"{probability:.3f}", kind])
-    _print_table(["parent", "child", "probability", "true edge?"], rows)
-    _say(
-        f"With probability {threshold:g} or more: {found['yes']} of the {len(true)} true edges, "
-        f"{found['reversed']} reversed, {found['no']} not in the true graph."
-    )
-
-
-def _by_probability(probabilities: pd.DataFrame) -> list[tuple[float, str, str]]:
-    cells = [
-        (float(probability), str(parent), str(child))
-        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
-        for child, probability in zip(probabilities.columns, row, strict=True)
-    ]
-    return sorted(cells, key=lambda cell: (-cell[0], *cell[1:]))
-
-
-def _print_conclusion(posterior: Posterior) -> None:
-    """Print the log evidence of an exact result, or whether the chains of a sampled one can be believed."""
-    if posterior.log_evidence is not None:
-        _say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
-        return
-    diagnostics = posterior.diagnostics()
-    _say(diagnostics.verdict)
-    for advice in diagnostics.advice:
-        _say(f"- {advice}")
-
-
-def _cell(value: object, number_format: str) -> str:
-    """Format a value; a figure that does not exist is a dash, not a "nan"."""
-    missing = value is None or value != value
-    return "-" if missing else format(value, number_format)
-
-
-def _number_of(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _say(text: str) -> None:
-    """Print a line: wrapped in a terminal, whole in a pipe."""
-    if not sys.stdout.isatty():
-        sys.stdout.write(f"{text}\n")
-        return
-    from rich.console import Console
-
-    Console().print(text, markup=False, highlight=False)
-
-
-def _print_table(headings: list[str], rows: list[list[str]]) -> None:
-    """Print a table: drawn for the width of a terminal, aligned plain text in a pipe."""
-    widths = [max(len(line[k]) for line in [headings, *rows]) for k in range(len(headings))]
-    numeric = [heading in ("probability", "mcse", "ess", "rhat") for heading in headings]
-    if not sys.stdout.isatty():
-        for line in [headings, *rows]:
-            cells = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(line, widths, numeric, strict=True)]
-            sys.stdout.write("  ".join(cells).rstrip() + "\n")
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    shown, headings = _that_fit(headings, widths, console.width)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for k in shown:
-        table.add_column(headings[k], justify="right" if numeric[k] else "left", overflow="fold", no_wrap=numeric[k])
-    for row in rows:
-        table.add_row(*(Text(row[k]) for k in shown))
-    console.print("", table, "", sep="\n")
-
-
-def _that_fit(headings: list[str], widths: list[int], width: int) -> tuple[list[int], list[str]]:
-    """Choose the columns, and shorten their headings, for a terminal of this width."""
-    shown = list(range(len(headings)))
-    for dropped in ("rhat", "ess", "mcse", "evidence"):  # what a narrow terminal loses, in this order
-        if sum(widths[k] + 2 for k in shown) <= width:
-            return shown, headings
-        shown = [k for k in shown if headings[k] != dropped]
-    short = {"probability": "prob.", "true edge?": "true?"}
-    return shown, [short.get(heading, heading) for heading in headings]

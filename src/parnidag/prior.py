@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
@@ -14,15 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import PriorError
+from parnidag.nodes import (
+    SIZE_ADVICE,
+    Edge,
+    Node,
+    Nodes,
+    as_index,
+    checked_edge,
+    checked_node,
+    refuse_repeated,
+    shorten,
+)
 
 FORBIDDEN = 0
 FREE = 1
 REQUIRED = 2
 
-Node = str | int
-Edge = tuple[Node, Node]
+MOST_LISTED_EDGES = 1000
+"""Most forbidden or required edges that `EdgePrior.describe` lists: a dense mask has n² of them, too many to keep."""
+
 Edges = tuple[Edge, ...] | NDArray[np.bool_]
-_SIZE_ADVICE = "rows are parents, columns children, in the order of the data"
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,7 @@ class EdgePrior:
         >>> round(resolved.h, 2), round(float(resolved.log_odds[0, 1]), 4), resolved.max_parents
         (0.25, 0.4014, 3)
         """
-        nodes = _Nodes(names)
+        nodes = Nodes(names)
         forbidden = nodes.mask(self.forbidden, "forbidden")
         required = nodes.mask(self.required, "required")
         late_to_early = nodes.against_tiers(self.tiers)
@@ -143,19 +152,26 @@ class EdgePrior:
     def describe(self, names: Sequence[str]) -> dict[str, Any]:
         """Give the settings for the nodes `names` in a form that JSON can hold.
 
+        The lists of forbidden and of required edges end after `MOST_LISTED_EDGES` pairs; `forbidden_edges` and
+        `required_edges` count all of them.
+
         Examples
         --------
         >>> EdgePrior(tiers=[["a"], ["b"]]).describe(["a", "b"])  # doctest: +NORMALIZE_WHITESPACE
-        {'h': 0.5, 'forbidden': [], 'required': [], 'tiers': [['a'], ['b']], 'forbidden_by_tiers': 1,
-         'max_parents': 1, 'log_odds_edges': 0}
+        {'h': 0.5, 'forbidden': [], 'forbidden_edges': 0, 'required': [], 'required_edges': 0,
+         'tiers': [['a'], ['b']], 'forbidden_by_tiers': 1, 'max_parents': 1, 'log_odds_edges': 0}
         """
-        nodes = _Nodes(names)
+        nodes = Nodes(names)
         resolved = self.resolve(names)
+        forbidden = nodes.mask(self.forbidden, "forbidden")
+        required = nodes.mask(self.required, "required")
         tiers = [[nodes.names[place] for place in tier] for tier in nodes.places(self.tiers)]
         return {
             "h": resolved.h,
-            "forbidden": nodes.named(nodes.mask(self.forbidden, "forbidden")),
-            "required": nodes.named(nodes.mask(self.required, "required")),
+            "forbidden": nodes.named(forbidden, MOST_LISTED_EDGES),
+            "forbidden_edges": int(forbidden.sum()),
+            "required": nodes.named(required, MOST_LISTED_EDGES),
+            "required_edges": int(required.sum()),
             "tiers": None if self.tiers is None else tiers,
             "forbidden_by_tiers": int(nodes.against_tiers(self.tiers).sum()),
             "max_parents": resolved.max_parents,
@@ -178,7 +194,7 @@ def _checked_h(h: object) -> float | None:
 def _checked_max_parents(max_parents: object) -> int | None:
     if max_parents is None:
         return None
-    count = _as_index(max_parents)
+    count = as_index(max_parents)
     if count is None or count < 0:
         raise PriorError(f"max_parents={max_parents!r} must be a whole number from 0 on, or None for no bound")
     return count
@@ -193,46 +209,26 @@ def _checked_edges(edges: object, argument: str) -> Edges:
             raise PriorError(f"{argument}: a data frame must hold booleans, not {values.dtype}")
         if argument == "forbidden" and rows == columns:
             values = values & ~np.eye(len(rows), dtype=bool)
-        return tuple(_checked_edge((rows[i], columns[j]), argument) for i, j in np.argwhere(values).tolist())
+        return tuple(checked_edge((rows[i], columns[j]), argument) for i, j in np.argwhere(values).tolist())
     if isinstance(edges, np.ndarray):
         if edges.dtype.kind == "b" and edges.ndim == 2 and edges.shape[0] == edges.shape[1]:
             return _frozen_copy(edges)
         if edges.size and (edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind == "b"):
             raise PriorError(
-                f"{argument}: an array must be boolean and n × n ({_SIZE_ADVICE}), or list pairs in 2 columns; "
+                f"{argument}: an array must be boolean and n × n ({SIZE_ADVICE}), or list pairs in 2 columns; "
                 f"got {edges.dtype} with shape {edges.shape}"
             )
         edges = edges.tolist()
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise PriorError(f"{argument}={edges!r} must be a list of (parent, child) pairs")
-    return tuple(_checked_edge(edge, argument) for edge in edges)
-
-
-def _checked_edge(edge: object, argument: str) -> Edge:
-    if not isinstance(edge, (tuple, list)) or len(edge) != 2:
-        raise PriorError(f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')]")
-    parent, child = (_checked_node(node, argument) for node in edge)
-    if parent == child:
-        raise PriorError(f"{argument}: {parent!r} → {child!r} leads from a node to itself")
-    return parent, child
-
-
-def _checked_node(node: object, argument: str) -> Node:
-    if isinstance(node, str):
-        return str(node)
-    index = _as_index(node)
-    if index is None:
-        raise PriorError(f"{argument}: {node!r} is not a node; give its name (str) or its index (int)")
-    if index < 0:
-        raise PriorError(f"{argument}: index {index} is negative; indices start at 0")
-    return index
+    return tuple(checked_edge(edge, argument) for edge in edges)
 
 
 def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
     if tiers is None:
         return None
     if isinstance(tiers, Mapping):
-        numbers = {_checked_node(node, "tiers"): _checked_number(x, f"tiers: {node!r}") for node, x in tiers.items()}
+        numbers = {checked_node(node, "tiers"): _checked_number(x, f"tiers: {node!r}") for node, x in tiers.items()}
         listed: list[Any] = [[node for node, x in numbers.items() if x == tier] for tier in sorted({*numbers.values()})]
     elif isinstance(tiers, Iterable) and not isinstance(tiers, str):
         listed = list(tiers)
@@ -241,17 +237,9 @@ def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
     for tier in listed:
         if isinstance(tier, str) or not isinstance(tier, Iterable):
             raise PriorError(f"tiers: {tier!r} is not a list of nodes; write tiers such as [['A', 'B'], ['C']]")
-    checked = tuple(tuple(_checked_node(node, "tiers") for node in tier) for tier in listed)
-    _refuse_repeated([node for tier in checked for node in tier])
+    checked = tuple(tuple(checked_node(node, "tiers") for node in tier) for tier in listed)
+    refuse_repeated([node for tier in checked for node in tier])
     return checked
-
-
-def _refuse_repeated(nodes: Sequence[Node]) -> None:
-    seen: set[Node] = set()
-    for node in nodes:
-        if node in seen:
-            raise PriorError(f"tiers: {node!r} is listed twice; a node belongs to one tier")
-        seen.add(node)
 
 
 def _checked_log_odds(log_odds: object) -> dict[Edge, float] | NDArray[np.float64] | None:
@@ -263,11 +251,11 @@ def _checked_log_odds(log_odds: object) -> dict[Edge, float] | NDArray[np.float6
         if rows == columns:
             values = np.where(np.eye(len(rows), dtype=bool), 0.0, values)
         entries = np.argwhere(values != 0).tolist()
-        return {_checked_edge((rows[i], columns[j]), "log_odds"): float(values[i, j]) for i, j in entries}
+        return {checked_edge((rows[i], columns[j]), "log_odds"): float(values[i, j]) for i, j in entries}
     if isinstance(log_odds, Mapping):
         checked = {}
         for edge, x in log_odds.items():
-            checked[_checked_edge(edge, "log_odds")] = _checked_number(x, f"log_odds: {edge!r}")
+            checked[checked_edge(edge, "log_odds")] = _checked_number(x, f"log_odds: {edge!r}")
         return checked
     if isinstance(log_odds, (np.ndarray, list, tuple)):
         try:
@@ -275,13 +263,13 @@ def _checked_log_odds(log_odds: object) -> dict[Edge, float] | NDArray[np.float6
         except ValueError as error:
             if isinstance(error, PriorError):
                 raise
-    raise PriorError(f"log_odds must map (parent, child) pairs to numbers or be an n × n array ({_SIZE_ADVICE})")
+    raise PriorError(f"log_odds must map (parent, child) pairs to numbers or be an n × n array ({SIZE_ADVICE})")
 
 
 def _checked_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiu":
         raise PriorError(
-            f"log_odds: an array must hold numbers and be n × n ({_SIZE_ADVICE}); "
+            f"log_odds: an array must hold numbers and be n × n ({SIZE_ADVICE}); "
             f"got {values.dtype} with shape {values.shape}"
         )
     if not np.isfinite(values).all():
@@ -303,87 +291,13 @@ def _checked_number(x: object, what: str) -> float:
 # Checks against the nodes
 
 
-class _Nodes:
-    """The nodes of a problem, and what edges given by name or index mean among them."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = list(names)
-        self.size = len(self.names)
-        if self.size < 2:
-            raise PriorError(f"a prior over graphs needs at least 2 nodes; got {self.size}")
-        self._indices = {name: index for index, name in enumerate(self.names)}
-
-    def index(self, node: Node, argument: str) -> int:
-        if isinstance(node, str):
-            if node in self._indices:
-                return self._indices[node]
-            close = difflib.get_close_matches(node, self.names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {_shorten(self.names)}"
-            raise PriorError(f"{argument}: unknown node {node!r}; {hint}")
-        if node >= self.size:
-            raise PriorError(f"{argument}: index {node} is out of range; there are {self.size} nodes, the first is 0")
-        return node
-
-    def edge(self, edge: Edge, argument: str) -> tuple[int, int]:
-        parent, child = (self.index(node, argument) for node in edge)
-        if parent == child:
-            raise PriorError(f"{argument}: {edge[0]!r} → {edge[1]!r} leads from {self.names[parent]} to itself")
-        return parent, child
-
-    def mask(self, edges: Any, argument: str) -> NDArray[np.bool_]:
-        if isinstance(edges, np.ndarray):
-            self._check_shape(edges, argument)
-            return np.asarray(edges & ~np.eye(self.size, dtype=bool))
-        mask = np.zeros((self.size, self.size), dtype=bool)
-        for edge in edges:
-            mask[self.edge(edge, argument)] = True
-        return mask
-
-    def numbers(self, log_odds: Any) -> NDArray[np.float64]:
-        if isinstance(log_odds, np.ndarray):
-            self._check_shape(log_odds, "log_odds")
-            return np.where(np.eye(self.size, dtype=bool), 0.0, log_odds)
-        numbers = np.zeros((self.size, self.size))
-        seen: set[tuple[int, int]] = set()
-        for edge, x in (log_odds or {}).items():
-            place = self.edge(edge, "log_odds")
-            if place in seen:
-                raise PriorError(f"log_odds: {self.arrow(place)} is given twice, by name and by index")
-            seen.add(place)
-            numbers[place] = x
-        return numbers
-
-    def places(self, tiers: Any) -> list[list[int]]:
-        return [[self.index(node, "tiers") for node in tier] for tier in tiers or ()]
-
-    def against_tiers(self, tiers: Any) -> NDArray[np.bool_]:
-        """Mark the edges that lead from a later tier to an earlier one."""
-        places = self.places(tiers)
-        _refuse_repeated([self.names[place] for tier in places for place in tier])
-        tier_of = np.full(self.size, np.nan)  # comparisons with NaN are false: a node in no tier is free
-        for number, tier in enumerate(places):
-            tier_of[tier] = number
-        return np.asarray(np.greater.outer(tier_of, tier_of))
-
-    def named(self, mask: NDArray[np.bool_]) -> list[list[str]]:
-        return [[self.names[i], self.names[j]] for i, j in np.argwhere(mask).tolist()]
-
-    def arrow(self, edge: Sequence[int]) -> str:
-        return " → ".join(self.names[node] for node in edge)
-
-    def _check_shape(self, array: NDArray[Any], argument: str) -> None:
-        if array.shape != (self.size, self.size):
-            size = f"{array.shape[0]} × {array.shape[1]}"
-            raise PriorError(f"{argument}: the array is {size}, but there are {self.size} nodes ({_SIZE_ADVICE})")
-
-
 def _refuse_contradictions(
     required: NDArray[np.bool_], forbidden: NDArray[np.bool_], late_to_early: NDArray[np.bool_], names: Sequence[str]
 ) -> None:
     for clash, why in ((forbidden, "forbidden"), (late_to_early, "forbidden by tiers (it leads to an earlier tier)")):
         both = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(required & clash).tolist()]
         if both:
-            raise PriorError(f"required and {why}: {_shorten(both)}; drop one of the two")
+            raise PriorError(f"required and {why}: {shorten(both)}; drop one of the two")
     cycle = _find_cycle(required)
     if cycle:
         raise PriorError(f"required edges form a cycle: {' → '.join(names[node] for node in cycle)}; drop one of them")
@@ -413,20 +327,11 @@ def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, nam
     counts = required.sum(axis=0).tolist()
     crowded = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count > max_parents]
     if crowded:
-        raise PriorError(f"max_parents={max_parents} is less than the required parents of {_shorten(crowded)}")
+        raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Small helpers
-
-
-def _as_index(value: object) -> int | None:
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:  # arrays have `__index__` but most refuse to be one
-        return None
 
 
 def _is_frame(value: object) -> bool:
@@ -439,12 +344,12 @@ def _frame_parts(frame: Any, argument: str) -> tuple[list[Node], list[Node], NDA
     rows = [_label(label) for label in frame.index] if hasattr(frame, "index") else columns
     values = np.asarray(frame.to_numpy())
     if values.shape != (len(rows), len(columns)) or len(rows) != len(columns):
-        raise PriorError(f"{argument}: a data frame must be n × n ({_SIZE_ADVICE}); got shape {values.shape}")
+        raise PriorError(f"{argument}: a data frame must be n × n ({SIZE_ADVICE}); got shape {values.shape}")
     return rows, columns, values
 
 
 def _label(label: object) -> Node:
-    index = _as_index(label)
+    index = as_index(label)
     return str(label) if index is None else index
 
 
@@ -458,9 +363,3 @@ def _same(left: object, right: object) -> bool:
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and np.array_equal(left, right)
     return left == right
-
-
-def _shorten(items: Sequence[str], shown: int = 5) -> str:
-    if len(items) <= shown + 1:
-        return ", ".join(items)
-    return f"{', '.join(items[:shown])} and {len(items) - shown} more"

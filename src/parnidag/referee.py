@@ -1,18 +1,16 @@
-"""The exact referee: sums over every DAG of a small problem, and exact independent draws.
+"""The exact referee: sums over every DAG of a small problem, which give exact edge probabilities.
 
 The target is any weight that is a product over nodes, w(G) = ∏_j w_j(parents of j). With α_j(U) = Σ_{P ⊆ U} w_j(P) and
-V the set of all n nodes (sets are bitmasks here):
+V the set of all n nodes (sets are bitmasks here), inclusion–exclusion over the sinks T of a node set S = U ∪ T gives
 
-- *Edge probabilities*, O(3ⁿ), by inclusion–exclusion over the sinks T of a node set S = U ∪ T,
+    f(S) = Σ_{∅ ≠ T ⊆ S} (−1)^{|T|+1} f(S∖T) ∏_{j ∈ T} α_j(S∖T),     f(∅) = 1,
 
-      f(S) = Σ_{∅ ≠ T ⊆ S} (−1)^{|T|+1} f(S∖T) ∏_{j ∈ T} α_j(S∖T),     f(∅) = 1,
+the sum over all DAGs on S, and its mirror image r(U), the sum over all ways to complete a DAG on U to one on V, in
+O(3ⁿ). The product f(U) ∏_{j ∈ T} α_j(U) r(U ∪ T) counts a subset of all DAGs, so it never exceeds f(V): that bounds
+what the alternating signs can cancel, and it makes the derivatives of f(V) a by-product of r.
 
-  the sum over all DAGs on S, and its mirror image r(U), the sum over all ways to complete a DAG on U to one on V.
-  The product f(U) ∏_{j ∈ T} α_j(U) r(U ∪ T) counts a subset of all DAGs, so it never exceeds f(V): that bounds what
-  the alternating signs can cancel, and it makes the derivatives of f(V) a by-product of r.
-- *Exact draws*, O(4ⁿ), by a recursion without signs over layers: every node of a layer has a parent in the one before.
-
-Everything is kept as logarithms, because local scores of real data span thousands of nats and would underflow.
+Everything is kept as logarithms, because local scores of real data span thousands of nats and would underflow. Exact
+draws from the same weights are in `referee_draws.py`, which borrows the table checks and the subset sums from here.
 """
 
 from __future__ import annotations
@@ -42,13 +40,9 @@ SECONDS_PER_TERM, SECONDS_PER_TERM_FOR_DRAWS = 2.4e-8, 6e-9
 """CPU time measured at n = 16 to 20, divided by 3ⁿ for edge probabilities and by 4ⁿ for draws."""
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Int = int | np.int64
 NodeSet = int | np.int64
 """A set of nodes as a bitmask."""
-State = tuple[NodeSet, NodeSet]
-"""How far a layered DAG has come: the nodes placed so far, and those of them in the last layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +94,11 @@ def solve(log_weights: FloatArray) -> Solution:
     >>> solution.edge_probabilities.round(6).tolist()
     [[0.0, 0.333333], [0.333333, 0.0]]
     """
-    weights, log_scale = _normalised(log_weights, draws=False)
-    sums = _subset_sums(weights)
+    weights, log_scale = normalised(log_weights, draws=False)
+    sums = subset_sums(weights)
     log_prefix, prefix_cancellation = _sum_prefixes(sums)
     if log_prefix[-1] == -np.inf:
-        raise _no_graph_allowed()
+        raise no_graph_allowed()
     expectations, suffix_cancellation = _differentiate(sums, log_prefix)
     # The diagonal holds the probability that a node has some parent set: 1 up to rounding. Dividing by it makes a
     # required edge exactly certain.
@@ -115,49 +109,6 @@ def solve(log_weights: FloatArray) -> Solution:
         edge_probabilities=probabilities,
         cancellation=float(max(prefix_cancellation, suffix_cancellation)),
     )
-
-
-def draw_graphs(log_weights: FloatArray, draws: int, seed: int | np.random.SeedSequence | None) -> BoolArray:
-    """Draw DAGs exactly and independently, each with a probability proportional to its weight.
-
-    Parameters
-    ----------
-    log_weights : ndarray of shape (n, 2**(n-1))
-        Log weights of the parent sets, as in `solve`.
-    draws : int
-        How many graphs.
-    seed : int, SeedSequence or None
-        The same seed gives the same graphs; None takes a fresh one.
-
-    Returns
-    -------
-    ndarray of bool, shape (draws, n, n)
-        Entry [d, i, j] says whether draw d has the edge i → j.
-
-    Raises
-    ------
-    ParnidagError
-        When there are too many nodes, a weight is no number below infinity, or no DAG has a positive weight.
-
-    Examples
-    --------
-    Node 1 must have the parent 0, so there is only one DAG.
-
-    >>> import numpy as np
-    >>> draw_graphs(np.array([[0.0, 0.0], [-np.inf, 0.0]]), draws=1, seed=1).astype(int).tolist()
-    [[[0, 1], [0, 0]]]
-    """
-    if draws < 0:
-        raise ParnidagError(f"draws must not be negative, got {draws}.")
-    weights, _ = _normalised(log_weights, draws=True)
-    n = weights.shape[0]
-    sums = _subset_sums(weights)
-    log_suffix = _sum_layers(sums)
-    if log_suffix[0] == -np.inf:
-        raise _no_graph_allowed()
-    # A draw needs at most n uniforms to choose its layers and n to choose the parents of its nodes.
-    uniforms = np.random.default_rng(seed).random((draws, 2, n))
-    return _draw(weights, sums, log_suffix, uniforms)
 
 
 def check_size(n: int, draws: bool) -> None:
@@ -206,7 +157,7 @@ def _readable(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     return f"about {amount / size:.2g} {name}" if amount < 100 * size else f"about {amount / size:.0f} {name}"
 
 
-def _normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float]:
+def normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float]:
     """Check the table and divide each node's weights by its largest, so that the logs that matter are near 0."""
     if log_weights.ndim != 2 or log_weights.shape[0] < 1:
         raise ParnidagError(f"log_weights must have the shape (n, 2**(n-1)) with n ≥ 1, got {log_weights.shape}.")
@@ -218,12 +169,13 @@ def _normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float
     if np.isnan(largest).any() or (largest == np.inf).any():
         raise ParnidagError("log_weights must hold finite numbers or −inf, got NaN or +inf.")
     if (largest == -np.inf).any():
-        raise _no_graph_allowed()
+        raise no_graph_allowed()
     weights = np.ascontiguousarray(log_weights - largest[:, None], dtype=np.float64)
     return weights, float(largest.sum())
 
 
-def _no_graph_allowed() -> ParnidagError:
+def no_graph_allowed() -> ParnidagError:
+    """Make the error for weights under which no DAG is possible."""
     return ParnidagError(
         "log_weights allow no graph at all: every DAG has weight 0. "
         "Relax the required edges, the forbidden edges or max_parents."
@@ -247,14 +199,14 @@ def _log_difference(a: float, b: float) -> float:
 
 
 @kernel
-def _column(nodes: NodeSet, j: Int) -> Int:
+def column_of(nodes: NodeSet, j: Int) -> Int:
     """Bitmask with bit j taken out: where the parent set `nodes` of j stands in its row."""
     below = nodes & ((np.int64(1) << j) - 1)
     return below | ((nodes >> (j + 1)) << j)
 
 
 @entry
-def _subset_sums(log_weights: FloatArray) -> FloatArray:
+def subset_sums(log_weights: FloatArray) -> FloatArray:
     """Row j, column U: log α_j(U), the log of the summed weights of all parent sets within U."""
     n, columns = log_weights.shape
     sums = log_weights.copy()
@@ -269,7 +221,7 @@ def _subset_sums(log_weights: FloatArray) -> FloatArray:
 
 
 @kernel
-def _next_products(sums: FloatArray, closed: NodeSet, last: NodeSet, products: FloatArray) -> tuple[NodeSet, Int]:
+def next_products(sums: FloatArray, closed: NodeSet, last: NodeSet, products: FloatArray) -> tuple[NodeSet, Int]:
     """Products over T of the weights with which its nodes can follow the set `closed`, for every candidate set T.
 
     A node's weight is that of its parent sets within `closed`, or only those that meet `last` when that is not empty.
@@ -285,9 +237,9 @@ def _next_products(sums: FloatArray, closed: NodeSet, last: NodeSet, products: F
     for j in range(sums.shape[0]):
         if (closed >> j) & 1:
             continue
-        factor = sums[j, _column(closed, j)]
+        factor = sums[j, column_of(closed, j)]
         if last != 0:
-            factor = _log_difference(factor, sums[j, _column(closed & ~last, j)])
+            factor = _log_difference(factor, sums[j, column_of(closed & ~last, j)])
         if factor > -np.inf:
             candidates |= np.int64(1) << j
             for t in range(count):
@@ -342,7 +294,7 @@ def _sum_prefixes(sums: FloatArray) -> tuple[FloatArray, float]:
             total = max(running[closed, TOTAL], 1.0)
             log_prefix[closed] = running[closed, PEAK] + math.log(total)
             worst = max(worst, running[closed, MAGNITUDE] / total)
-        candidates, count = _next_products(sums, closed, np.int64(0), products)
+        candidates, count = next_products(sums, closed, np.int64(0), products)
         sinks = np.int64(0)
         for t in range(1, count):
             sinks = (sinks - candidates) & candidates
@@ -366,7 +318,7 @@ def _differentiate(sums: FloatArray, log_prefix: FloatArray) -> tuple[FloatArray
     for closed in range(size - 2, -1, -1):
         if log_prefix[closed] == -np.inf:
             continue  # no DAG on these nodes, so no DAG on all nodes passes here
-        candidates, count = _next_products(sums, closed, np.int64(0), terms)
+        candidates, count = next_products(sums, closed, np.int64(0), terms)
         peak = _complete(terms, count, log_suffix, closed, candidates)
         if peak == -np.inf:
             continue
@@ -428,173 +380,8 @@ def _add_expectations(
     for j in range(shares.shape[0]):
         if (candidates >> j) & 1:
             expectations[j, j] += shares[j]
-            log_all = sums[j, _column(closed, j)]
+            log_all = sums[j, column_of(closed, j)]
             for i in range(shares.shape[0]):
                 if (closed >> i) & 1:
-                    log_without = sums[j, _column(closed ^ (np.int64(1) << i), j)]
+                    log_without = sums[j, column_of(closed ^ (np.int64(1) << i), j)]
                     expectations[i, j] -= shares[j] * math.expm1(log_without - log_all)
-
-
-@kernel
-def _ternary(n: Int) -> IntArray:
-    """Read the bits of each bitmask as digits in base 3: (U, L ⊆ U) gets the number ternary[U] + ternary[L]."""
-    ternary = np.zeros(np.int64(1) << n, dtype=np.int64)
-    filled, power = np.int64(1), np.int64(1)
-    for _ in range(n):
-        for t in range(filled):
-            ternary[filled + t] = ternary[t] + power
-        filled *= 2
-        power *= 3
-    return ternary
-
-
-@kernel
-def _layer_terms(
-    sums: FloatArray, log_suffix: FloatArray, ternary: IntArray, state: State, terms: FloatArray
-) -> tuple[NodeSet, Int]:
-    """Log weights of the possible next layers T after the state (U, last layer L), as in `_next_products`."""
-    closed, last = state
-    candidates, count = _next_products(sums, closed, last, terms)
-    terms[0] = -np.inf
-    layer = np.int64(0)
-    for t in range(1, count):
-        layer = (layer - candidates) & candidates
-        terms[t] += log_suffix[ternary[closed] + 2 * ternary[layer]]
-    return candidates, count
-
-
-@entry
-def _sum_layers(sums: FloatArray) -> FloatArray:
-    """Log g(U, L): the sum over all ways to go on from the node set U whose last layer is L; entry 0 is the log total.
-
-    g(U, L) = Σ_{∅ ≠ T ⊆ V∖U} g(U ∪ T, T) ∏_{j ∈ T} (α_j(U) − α_j(U∖L)): each node of the next layer has a parent in L,
-    so that every DAG is counted once. For one U, plain doubles serve every L: they hold the share of g(U, L) in the
-    same sum without the condition on L. A DAG that passes through (U, L) can be completed by that whole sum, so the
-    share bounds the probability of being in (U, L): one lost to rounding or underflow belongs to a state never met.
-    """
-    n = sums.shape[0]
-    size = np.int64(1) << n
-    ternary, terms, folded, shares = _ternary(n), np.empty(size), np.empty(size), np.empty(n)
-    log_suffix = np.full(2 * ternary[size - 1] + 1, -np.inf)
-    for number in ternary:
-        log_suffix[ternary[size - 1] + number] = 0.0
-    for closed in range(size - 2, -1, -1):
-        candidates, count = _layer_terms(sums, log_suffix, ternary, (closed, np.int64(0)), terms)
-        log_all = _log_sum(terms[:count])
-        if closed == 0:
-            log_suffix[0] = log_all
-            break
-        for t in range(count):
-            terms[t] = math.exp(terms[t] - log_all) if terms[t] > -np.inf else 0.0
-        last = np.int64(closed)
-        while last != 0:
-            _meeting_shares(sums, (closed, last), candidates, shares)
-            share = _weighted_fold(terms, count, candidates, shares, folded)
-            if share > 0.0:
-                log_suffix[ternary[closed] + ternary[last]] = log_all + math.log(share)
-            last = (last - 1) & closed
-    return log_suffix
-
-
-@kernel
-def _meeting_shares(sums: FloatArray, state: State, candidates: NodeSet, shares: FloatArray) -> None:
-    """Per candidate, the share of its parent sets within U that meet the last layer L."""
-    closed, last = state
-    for j in range(sums.shape[0]):
-        if (candidates >> j) & 1:
-            log_missing = sums[j, _column(closed & ~last, j)] - sums[j, _column(closed, j)]
-            shares[j] = -math.expm1(log_missing) if log_missing < 0.0 else 0.0
-
-
-@kernel
-def _weighted_fold(terms: FloatArray, count: Int, candidates: NodeSet, shares: FloatArray, folded: FloatArray) -> float:
-    """Sum over T of terms[T] times the product of the shares of its nodes, halving the array node by node."""
-    source, half = terms, count
-    for j in range(shares.shape[0] - 1, -1, -1):
-        if (candidates >> j) & 1:
-            half //= 2
-            for t in range(half):
-                folded[t] = source[t] + shares[j] * source[half + t]
-            source = folded
-    return float(source[0])
-
-
-@kernel
-def _log_sum(terms: FloatArray) -> float:
-    peak = -np.inf
-    for term in terms:
-        peak = max(peak, term)
-    if peak == -np.inf:
-        return peak
-    total = 0.0
-    for term in terms:
-        if term - peak > -NEGLIGIBLE:
-            total += math.exp(term - peak)
-    return peak + math.log(total)
-
-
-@entry
-def _draw(log_weights: FloatArray, sums: FloatArray, log_suffix: FloatArray, uniforms: FloatArray) -> BoolArray:
-    """One DAG per row of uniforms, layer by layer, then the parents of each node of the layer."""
-    draws, _, n = uniforms.shape
-    everything = (np.int64(1) << n) - 1
-    ternary, terms = _ternary(n), np.empty(everything + 1)
-    graphs = np.zeros((draws, n, n), dtype=np.bool_)
-    for d in range(draws):
-        closed: NodeSet = np.int64(0)
-        last: NodeSet = np.int64(0)
-        layers = 0
-        while closed != everything:
-            candidates, count = _layer_terms(sums, log_suffix, ternary, (closed, last), terms)
-            layer = _nth_subset(_pick(terms[:count], uniforms[d, 0, layers]), candidates)
-            for j in range(n):
-                if (layer >> j) & 1:
-                    parents = _draw_parents(log_weights[j], j, (closed, last), terms, uniforms[d, 1, j])
-                    for i in range(n):
-                        graphs[d, i, j] = (parents >> i) & 1
-            closed, last = closed | layer, layer
-            layers += 1
-    return graphs
-
-
-@kernel
-def _draw_parents(log_weights: FloatArray, j: Int, state: State, terms: FloatArray, uniform: float) -> NodeSet:
-    """Draw parents of j within U that meet the last layer L, as a bitmask; the empty set when there is no layer yet."""
-    closed, last = state
-    parents, count = np.int64(0), np.int64(0)
-    while True:
-        meets = last == 0 or parents & last != 0
-        terms[count] = log_weights[_column(parents, j)] if meets else -np.inf
-        count += 1
-        parents = (parents - closed) & closed
-        if parents == 0:
-            break
-    return _nth_subset(_pick(terms[:count], uniform), closed)
-
-
-@kernel
-def _pick(log_terms: FloatArray, uniform: float) -> Int:
-    """Index drawn in proportion to the terms, of which at least one must not be −inf."""
-    log_total = _log_sum(log_terms)
-    remaining, chosen = uniform, np.int64(-1)
-    for t in range(log_terms.shape[0]):
-        probability = math.exp(log_terms[t] - log_total)
-        if probability > 0.0:  # rounding may leave a remainder: the last possible index takes it
-            chosen = np.int64(t)
-            remaining -= probability
-            if remaining < 0.0:
-                break
-    return chosen
-
-
-@kernel
-def _nth_subset(t: Int, nodes: NodeSet) -> NodeSet:
-    """Spread the bits of t over the bits of `nodes`: its t-th subset in increasing order."""
-    subset, remaining, element = np.int64(0), np.int64(t), np.int64(1)
-    while element <= nodes:
-        if nodes & element:
-            if remaining & 1:
-                subset |= element
-            remaining >>= 1
-        element <<= 1
-    return subset

@@ -14,7 +14,8 @@ import xarray as xr
 
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior, RunRecord, settings_json
+from parnidag.posterior import Posterior
+from parnidag.record import RunRecord, settings_json
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""

@@ -1,0 +1,139 @@
+"""The record of a run: everything that a result keeps, as plain arrays that fit together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.errors import ParnidagError
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """Everything a result holds, as plain arrays; an edge parent → child has the code ``parent * n + child``.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        Names of the n nodes.
+    log_posterior : (chain, draw) float64 array
+        log p(D|G) plus the log prior weight of every stored draw.
+    graph_index : (chain, draw) int64 array
+        Which of the unique graphs each draw is.
+    graph_offsets, graph_edges : (graphs + 1,) int64 and flat int32 arrays
+        The unique graphs: the sorted codes of graph u are ``graph_edges[graph_offsets[u]:graph_offsets[u + 1]]``.
+    edge_codes : (edge,) int32 array
+        Sorted codes of the edges present in at least one kept iteration.
+    batch_counts : (chain, batch, edge) int64 array
+        In how many kept iterations (all after tuning, not only stored draws) of the batch the edge was present.
+    batch_iterations : (chain, batch) int64 array
+        Kept iterations in each batch; 0 for a batch that an interrupted chain never reached.
+    best_edges, best_log_posterior : (k,) int32 array, float
+        The best graph seen and its log posterior; NaN if there is none.
+    statistics : dict of (chain,) arrays
+        Figures of each chain, such as "acceptance", "evaluations", "omega", "iterations", "cpu_seconds".
+    settings : dict
+        What was run, JSON-ready: version, seed, sampler, score, prior, draws, tune, thin, timings, interrupted …
+    exact_probabilities : (n, n) float64 array or None
+        Edge probabilities without Monte-Carlo error; there may then be no chains, draws or batches at all.
+    log_evidence : float or None
+        log p(D), known to the exact solver only.
+    """
+
+    nodes: tuple[str, ...]
+    log_posterior: NDArray[np.float64]
+    graph_index: NDArray[np.int64]
+    graph_offsets: NDArray[np.int64]
+    graph_edges: NDArray[np.int32]
+    edge_codes: NDArray[np.int32]
+    batch_counts: NDArray[np.int64]
+    batch_iterations: NDArray[np.int64]
+    best_edges: NDArray[np.int32]
+    best_log_posterior: float
+    statistics: dict[str, NDArray[Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    exact_probabilities: NDArray[np.float64] | None = None
+    log_evidence: float | None = None
+
+    def __post_init__(self) -> None:
+        problem = self._inconsistency()
+        if problem:
+            raise ParnidagError(f"the record of a run contradicts itself: {problem}")
+
+    def _inconsistency(self) -> str:
+        """Say what does not fit together; an empty string if everything does."""
+        n = len(self.nodes)
+        codes = (self.edge_codes, self.graph_edges, self.best_edges)
+        n_graphs = len(self.graph_offsets) - 1
+        checks = {
+            "node names must be unique": len(set(self.nodes)) == n,
+            "log_posterior and graph_index must have the same (chain, draw) shape": self.log_posterior.ndim == 2
+            and self.log_posterior.shape == self.graph_index.shape,
+            "batch_counts must be (chain, batch, edge), like batch_iterations and edge_codes": self.batch_counts.shape
+            == (*self.batch_iterations.shape, len(self.edge_codes)),
+            "graph_offsets must rise from 0 to the number of graph_edges": n_graphs >= 0
+            and self.graph_offsets[0] == 0
+            and self.graph_offsets[-1] == len(self.graph_edges)
+            and bool((np.diff(self.graph_offsets) >= 0).all()),
+            "graph_index must point at stored graphs": self.graph_index.size == 0
+            or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
+            "edge codes must be between 0 and n² − 1": all(
+                c.size == 0 or (c.min() >= 0 and c.max() < n * n) for c in codes
+            ),
+            "exact_probabilities must be (n, n)": self.exact_probabilities is None
+            or self.exact_probabilities.shape == (n, n),
+        }
+        return "; ".join(problem for problem, fine in checks.items() if not fine)
+
+
+def pack_graphs(
+    codes: NDArray[np.int32], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Find the unique graphs among draws given as lists of edge codes.
+
+    Parameters
+    ----------
+    codes : flat int32 array
+        Edge codes ``parent * n + child`` of all draws, one draw after the other, in any order within a draw.
+    ends : (draws,) int64 array
+        Where each draw ends in `codes`.
+
+    Returns
+    -------
+    graph_index : (draws,) int64 array
+        Which unique graph each draw is; graphs are numbered as they first appear.
+    graph_offsets, graph_edges : int64 and int32 arrays
+        The unique graphs, as in `RunRecord`.
+
+    Examples
+    --------
+    >>> index, offsets, edges = pack_graphs(np.array([5, 1, 1, 5, 7], dtype=np.int32), np.array([2, 4, 5]))
+    >>> index, offsets, edges
+    (array([0, 0, 1]), array([0, 2, 3]), array([1, 5, 7], dtype=int32))
+    """
+    codes = np.ascontiguousarray(codes, dtype=np.int32)
+    number_of: dict[bytes, int] = {}
+    graph_index = np.empty(len(ends), dtype=np.int64)
+    start = 0
+    for draw, end in enumerate(ends.tolist()):
+        key = np.sort(codes[start:end]).tobytes()
+        graph_index[draw] = number_of.setdefault(key, len(number_of))
+        start = end
+    lengths = np.array([len(key) // codes.itemsize for key in number_of], dtype=np.int64)
+    graph_offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return graph_index, graph_offsets, np.frombuffer(b"".join(number_of), dtype=np.int32).copy()
+
+
+def settings_json(record: RunRecord) -> str:
+    """Return the settings as JSON text; NumPy numbers and arrays become plain ones."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, np.generic | np.ndarray):
+            return value.tolist()
+        raise TypeError(f"settings: {value!r} cannot be written as JSON")
+
+    return json.dumps(record.settings, default=plain, ensure_ascii=False)

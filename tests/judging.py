@@ -1,0 +1,50 @@
+"""Statistical comparisons whose tolerance is the Monte-Carlo error of independent chains."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from parnidag.data import Data
+from parnidag.scores.gaussian import GaussianTable
+
+SMALLEST_P = 1e-4
+"""A correct sampler fails a check about once in ten thousand seeds, whatever the number of edges compared."""
+
+RARE = 0.01
+
+
+def smallest_p_value(chain_probabilities, exact):
+    """Bonferroni-corrected smallest p-value of t-tests, chain means against exact values, edge by edge."""
+    chains = len(chain_probabilities)
+    flat, expected = chain_probabilities.reshape(chains, -1), np.asarray(exact).ravel()
+    off_diagonal = ~np.eye(len(exact), dtype=bool).ravel()
+    spread = flat.std(axis=0, ddof=1)
+    fixed = (expected < 1e-12) | (expected > 1.0 - 1e-12)
+    assert np.allclose(flat[:, fixed & off_diagonal], expected[fixed & off_diagonal], atol=0, rtol=1e-12)
+    # the chain means of a rare edge are too skewed for a t-test
+    judged = off_diagonal & (spread > 0.0) & (expected > RARE) & (expected < 1.0 - RARE)
+    assert judged.sum() >= 2
+    z = (flat.mean(axis=0) - expected)[judged] / (spread[judged] / np.sqrt(chains))
+    return min(1.0, float(2.0 * stats.t.sf(abs(z), chains - 1).min() * judged.sum()))
+
+
+def chain_probabilities(posterior):
+    """Edge probabilities of each chain (chain, parent, child)."""
+    record = posterior.record
+    n = len(record.nodes)
+    per_chain = record.batch_counts.sum(axis=1) / record.batch_iterations.sum(axis=1)[:, None]
+    result = np.zeros((len(per_chain), n * n))
+    result[:, record.edge_codes] = per_chain
+    return result.reshape(-1, n, n)
+
+
+class FlatScore:
+    """A score that ignores the data, so that the posterior is the prior."""
+
+    def table(self, data: Data) -> GaussianTable:
+        n = data.n_nodes
+        return GaussianTable(np.eye(n), np.ones(n), np.zeros((3, n)), 1.0)
+
+    def describe(self):
+        return {"name": "flat"}

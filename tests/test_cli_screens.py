@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import io
+import re
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from parnidag.cli_screens import print_beside_truth, print_conclusion, print_edges, print_table, say
+
+
+def summary(names=("A", "B", "C")):
+    """Three edges of which the last is improbable and the second has no figures."""
+    first, second, third = names
+    return pd.DataFrame(
+        {
+            "parent": [second, first, third],
+            "child": [third, second, first],
+            "probability": [0.6, 0.9, 0.2],
+            "mcse": [np.nan, 0.01, 0.02],
+            "ess": [np.nan, 812.4, 100.0],
+            "rhat": [np.nan, 1.002, 1.1],
+            "evidence": ["inconclusive", "included", "inconclusive"],
+        }
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def shown(monkeypatch, width, show, *arguments):
+    """What a terminal of this width shows, without its colours."""
+    terminal = Terminal()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", terminal)
+        patch.setenv("COLUMNS", str(width))
+        patch.setenv("TERM", "xterm")
+        patch.delenv("NO_COLOR", raising=False)
+        show(*arguments)
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
+
+
+# ── in a pipe ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_edges_are_aligned_the_most_probable_first_with_dashes_for_unknown_figures(capsys):
+    print_edges(summary(), 0.5, nodes=3)
+    assert capsys.readouterr().out.splitlines() == [
+        "3 nodes, 2 edges with probability 0.5 or more.",
+        "parent  child  probability   mcse  ess   rhat  evidence",
+        "A       B            0.900  0.010  812  1.002  included",
+        "B       C            0.600      -    -      -  inconclusive",
+    ]
+
+
+def test_columns_without_any_figure_are_left_out(capsys):
+    print_edges(summary().assign(mcse=np.nan, ess=np.nan, rhat=pd.NA), 0.9, nodes=3)
+    assert capsys.readouterr().out.splitlines() == [
+        "3 nodes, 1 edge with probability 0.9 or more.",
+        "parent  child  probability  evidence",
+        "A       B            0.900  included",
+    ]
+
+
+def test_without_probable_edges_there_is_no_table(capsys):
+    print_edges(summary(), 0.95, nodes=3)
+    assert capsys.readouterr().out == "3 nodes, 0 edges with probability 0.95 or more.\n"
+
+
+def test_truth_beside_the_answer(capsys):
+    names = ["A", "B", "C"]
+    probabilities = pd.DataFrame([[0.0, 0.9, 0.7], [0.1, 0.0, 0.3], [0.0, 0.8, 0.0]], index=names, columns=names)
+    print_beside_truth(probabilities, SimpleNamespace(edges=[("A", "B"), ("B", "C")]))
+    assert capsys.readouterr().out.splitlines() == [
+        "parent  child  probability  true edge?",
+        "A       B            0.900  yes",
+        "C       B            0.800  reversed",
+        "A       C            0.700  no",
+        "B       C            0.300  yes",
+        "With probability 0.5 or more: 1 of the 2 true edges, 1 reversed, 1 not in the true graph.",
+    ]
+
+
+def test_conclusion_is_the_evidence_or_the_verdict(capsys):
+    print_conclusion(SimpleNamespace(log_evidence=-1.5))
+    judged = SimpleNamespace(verdict="converged", advice=["run longer"])
+    print_conclusion(SimpleNamespace(log_evidence=None, diagnostics=lambda: judged))
+    assert capsys.readouterr().out == "Exact; log evidence -1.5000.\nconverged\n- run longer\n"
+
+
+def test_long_sentences_stay_whole_in_a_pipe(capsys):
+    say("word " * 50 + "end")
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+# ── in a terminal ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("width", [80, 50, 30])
+def test_tables_fit_the_terminal(width, monkeypatch):
+    names = ["a_rather_long_name", "another_long_name", "[bold]markup[/bold]"]
+    text = shown(monkeypatch, width, print_edges, summary(names), 0.5, 3)
+    assert max(map(len, text.splitlines())) <= width
+    assert "0.900" in text
+    assert ("[bold]markup[/bold]" in text) == (width >= 50)
+    assert ("evidence" in text) == (width == 80)
+
+
+def test_columns_go_one_by_one_as_the_terminal_narrows(monkeypatch):
+    headings = ["parent", "child", "probability", "mcse", "ess", "rhat", "evidence"]
+    row = ["A", "B", "0.900", "0.010", "812", "1.002", "included"]
+    dropped = []
+    for width in range(80, 20, -1):
+        text = shown(monkeypatch, width, print_table, headings, [row])
+        dropped += [name for name in headings if name not in text and name not in dropped]
+    # The last column goes together with the long headings, here listed in the order of the columns.
+    assert dropped == ["rhat", "ess", "mcse", "probability", "evidence"]
+
+
+def test_sentences_are_wrapped_in_a_terminal_and_mean_what_they_say(monkeypatch):
+    text = shown(monkeypatch, 40, say, "[red] is no colour here, " + "word " * 20)
+    assert text.startswith("[red] is no colour")
+    assert max(map(len, text.splitlines())) <= 40

@@ -1,0 +1,178 @@
+"""The compiled state against recomputation, and one chain against itself in every other form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reference
+
+from parnidag import EdgePrior, samplers, scores, simulate
+from parnidag.data import Data
+from parnidag.graph import arcs_of
+from parnidag.memo import make_scratch
+from parnidag.samplers.base import new_chain
+from parnidag.target import Target, lay_graph
+
+SAMPLERS = {
+    "MC3": samplers.MC3(),
+    "ADR": samplers.ADR(),
+    "gibbs": samplers.PARNI(),
+    "printed": samplers.PARNI(kernel="printed", eta="paper", adapt="always"),
+}
+CONSTRAINTS = {
+    "free": EdgePrior(h=0.2),
+    "constrained": EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4), (7, 0)], max_parents=3),
+}
+
+
+def begin(sampler, target, tune, seed=1):
+    chain = new_chain(target, target.required, seed, 0)
+    sampler.begin(target, sampler.prepare(target), chain, tune)
+    return chain
+
+
+def weak_target(prior, nodes=12):
+    """Few rows and a generous prior: chains add, delete and turn edges all the time."""
+    simulation = simulate(nodes=nodes, edges=14, rows=20, seed=4)
+    return Target.build(Data(simulation.values), scores.Gaussian(), prior)
+
+
+def assert_state_is_consistent(target, chain):
+    """Every derived array equals what a fresh layout of the same graph gives."""
+    graph = chain.graph
+    adjacency = graph.position != -1
+    assert reference.is_acyclic(adjacency)
+    fresh = target.empty_graph()
+    lay_graph(target.problem, fresh, make_scratch(target.n_nodes, target.max_parents, 2), adjacency)
+    assert (graph.degree == fresh.degree).all()
+    for j in range(target.n_nodes):
+        assert (graph.parents[j, : graph.degree[j]] == fresh.parents[j, : fresh.degree[j]]).all()
+    assert (graph.key == fresh.key).all()
+    assert (graph.local == fresh.local).all()  # a score is a pure function: the same bits
+    assert graph.integers[0] == fresh.integers[0]
+    assert graph.integers[1] == fresh.integers[1]
+    assert graph.floats[0] == pytest.approx(fresh.floats[0], abs=1e-6)
+    free = adjacency & ~target.required
+    edges = graph.edges[: graph.integers[0]]
+    assert (np.sort(edges) == np.sort(arcs_of(free))).all()
+    assert (graph.position[edges >> 16, edges & 0xFFFF] == np.arange(edges.size)).all()
+    assert (graph.position[target.required] == -2).all()
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_incremental_state_equals_recomputation(name, constraint):
+    target = weak_target(CONSTRAINTS[constraint])
+    sampler = SAMPLERS[name]
+    chain = begin(sampler, target, tune=100_000)
+    for _ in range(50):
+        sampler.advance(target, chain, 5_000)
+        assert_state_is_consistent(target, chain)
+    assert sampler.totals(chain)["accepted"] > 10_000
+    allowed = target.problem.status != 0
+    assert not chain.graph.visits[~allowed].any()
+    assert (chain.graph.position != -1).sum(axis=0).max() <= target.max_parents
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_lazy_edge_counts_equal_counting_every_iteration(name):
+    target = weak_target(CONSTRAINTS["free"], nodes=8)
+    sampler = SAMPLERS[name]
+    chain = begin(sampler, target, tune=0)
+    chain.trace.integers[:2] = 1  # store every iteration
+    counted = np.zeros((8, 8), np.int64)
+    draws = 0
+    while draws < 3_000:
+        sampler.advance(target, chain, 200)
+        ends = chain.trace.draw_ends[: chain.trace.integers[2]]
+        arcs = chain.trace.draw_codes[: ends[-1]]
+        np.add.at(counted, (arcs >> 16, arcs & 0xFFFF), 1)
+        draws += ends.size
+        chain.trace.integers[2] = 0
+    assert chain.iteration == draws
+    assert (chain.graph.visits == counted).all()
+    assert counted.max() > 0
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_memo_never_changes_a_chain(name):
+    """With room for two scores almost everything is recomputed; the chain must not notice."""
+    target = weak_target(CONSTRAINTS["free"])
+    sampler = SAMPLERS[name]
+    chains = [begin(sampler, target, tune=2_000) for _ in range(2)]
+    chains[1]._scratch = make_scratch(target.n_nodes, target.max_parents, 2)
+    for chain in chains:
+        sampler.advance(target, chain, 20_000)
+    assert chains[1].memo_hit_rate < chains[0].memo_hit_rate - 0.2
+    for mine, other in zip(chains[0].graph[:-2], chains[1].graph[:-2], strict=True):
+        assert (mine == other).all()
+
+
+def test_parent_sets_too_large_for_the_memo_are_scored_too():
+    nodes = 30
+    values = np.random.default_rng(6).normal(size=(60, nodes))
+    into_first = {(i, 0): 8.0 for i in range(1, nodes)}  # the prior makes nearly every node a parent of node 0
+    target = Target.build(Data(values), scores.Gaussian(), EdgePrior(log_odds=into_first))
+    chain = begin(samplers.ADR(), target, tune=0)
+    samplers.ADR().advance(target, chain, 300_000)
+    assert chain.graph.degree.max() > 24
+    assert_state_is_consistent(target, chain)
+
+
+def test_full_draw_buffer_ends_a_segment_and_loses_nothing():
+    target = weak_target(CONSTRAINTS["free"])
+    sampler = samplers.ADR()
+    chain = begin(sampler, target, tune=0)
+    chain.trace.integers[:2] = 3
+    room = chain.trace.draw_ends.size
+    done = sampler.advance(target, chain, 10_000)
+    assert done == 3 * (room + 1)
+    assert chain.trace.integers[2] == room
+    assert sampler.advance(target, chain, 10) == 0  # still no room
+    chain.trace.integers[2] = 0
+    assert sampler.advance(target, chain, 4) == 4
+    assert chain.trace.integers[2] == 2  # the draw that was due, and the next
+
+
+TRAJECTORY = """
+import json, sys
+sys.path.insert(0, {tests!r})
+import test_kernels
+print(json.dumps(test_kernels.trajectories(int(sys.argv[1]))))
+"""
+
+
+def trajectories(iterations):
+    """A digest of every sampler's state after so many iterations."""
+    found = {}
+    with np.errstate(over="ignore"):
+        target = weak_target(CONSTRAINTS["constrained"], nodes=9)
+        for name, sampler in SAMPLERS.items():
+            chain = begin(sampler, target, tune=iterations // 2)
+            sampler.advance(target, chain, iterations)
+            state = b"".join(np.ascontiguousarray(array).tobytes() for array in chain.graph[:-2])
+            found[name] = [hashlib.sha256(state).hexdigest(), int(sampler.totals(chain)["accepted"])]
+    return found
+
+
+def test_compiled_kernels_make_the_same_moves_as_plain_python():
+    """Ties the compiled code to the one whose transition matrices are enumerated."""
+    script = TRAJECTORY.format(tests=str(Path(__file__).parent))
+    plain = subprocess.run(
+        [sys.executable, "-c", script, "600"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    uncompiled, compiled = json.loads(plain.stdout), trajectories(600)
+    assert uncompiled == compiled
+    assert all(accepted > 10 for _, accepted in compiled.values())

@@ -1,0 +1,309 @@
+"""`sample` and `exact` from end to end: the right posterior, the same bits everywhere, honest errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import networkx as nx
+import numpy as np
+import pytest
+import reference
+from judging import SMALLEST_P, FlatScore, chain_probabilities, smallest_p_value
+from scipy import stats
+
+import parnidag
+from parnidag import EdgePrior, ParnidagError, samplers, scores
+from parnidag import run as run_module
+from parnidag.data import Data
+from parnidag.target import Target
+
+SAMPLERS = {
+    "MC3": samplers.MC3(),
+    "ADR": samplers.ADR(),
+    "gibbs": samplers.PARNI(),
+    "printed": samplers.PARNI(kernel="printed"),
+    "paper": samplers.PARNI(kernel="printed", eta="paper", adapt="always"),
+}
+PRIORS = {
+    "free": EdgePrior(),
+    "constrained": EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2),
+}
+
+
+def quick(data, **options):
+    return parnidag.sample(data, progress=False, **{"seed": 1, "draws": 100, **options})
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_four_nodes_against_enumeration(name, prior):
+    values = reference.small_values(4)
+    target = Target.build(Data(values), scores.Gaussian(), PRIORS[prior])
+    graphs, posterior, log_scores = reference.enumerate_posterior(target, values, 10.0)
+    exact_edges = np.einsum("g,gij->ij", posterior, np.array(graphs))
+    steps = 200 if name in ("MC3", "ADR") else 30
+    found = quick(values, prior=PRIORS[prior], sampler=SAMPLERS[name], chains=16, draws=2000, thin=steps, tune=20_000)
+    assert smallest_p_value(chain_probabilities(found), exact_edges) > SMALLEST_P
+    # the stored graphs visit every DAG in proportion to its posterior; draws this far apart are nearly independent
+    index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
+    visits = np.bincount([index[g.tobytes()] for g in found.graphs.reshape(-1, 4, 4)], minlength=len(graphs))
+    likely = posterior * visits.sum() > 20
+    expected = np.append(posterior[likely], posterior[~likely].sum()) * visits.sum()
+    observed = np.append(visits[likely], visits[~likely].sum())
+    assert stats.chisquare(observed, expected).pvalue > SMALLEST_P
+    # and each carries its own score
+    first = found.graphs[0, 0]
+    assert found.log_posterior[0, 0] == pytest.approx(log_scores[index[first.tobytes()]], rel=1e-11)
+
+
+def test_the_comparison_notices_a_slightly_wrong_posterior():
+    """The broken twin of the checks above: the same chains against another prior."""
+    values = reference.small_values(4)
+    other = Target.build(Data(values), scores.Gaussian(), EdgePrior(h=0.27))
+    graphs, posterior, _ = reference.enumerate_posterior(other, values, 10.0)
+    wrong_edges = np.einsum("g,gij->ij", posterior, np.array(graphs))
+    found = quick(values, chains=16, draws=2000, thin=30, tune=20_000)
+    assert smallest_p_value(chain_probabilities(found), wrong_edges) < SMALLEST_P
+
+
+@pytest.mark.parametrize("name", ["ADR", "gibbs", "printed", "paper"])
+def test_ten_nodes_against_the_exact_referee(name):
+    table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
+    exact = parnidag.exact(table.values).edge_probabilities.to_numpy()
+    thin = 2_000 if name == "ADR" else 200
+    found = quick(table.values, sampler=SAMPLERS[name], chains=16, draws=1000, thin=thin, tune=50_000)
+    assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
+
+
+def test_prior_alone_has_its_known_marginals():
+    values = np.random.default_rng(0).normal(size=(10, 11))
+    exact = parnidag.exact(values, score=FlatScore())
+    probabilities = exact.edge_probabilities.to_numpy()
+    assert probabilities[~np.eye(11, dtype=bool)] == pytest.approx(0.07776, abs=5e-6)
+    assert probabilities.sum() == pytest.approx(8.55, abs=5e-3)
+    found = quick(values, score=FlatScore(), chains=16, draws=500)
+    assert smallest_p_value(chain_probabilities(found), probabilities) > SMALLEST_P
+
+
+def test_required_and_forbidden_edges_hold_in_every_graph():
+    table = parnidag.simulate(nodes=6, edges=7, rows=60, seed=2)
+    prior = EdgePrior(required=[("V1", "V2")], forbidden=[("V3", "V4")], tiers=[["V1", "V2"], ["V3", "V4", "V5", "V6"]])
+    data = Data(table.values, names=table.names)
+    for posterior in (quick(data, prior=prior), parnidag.exact(data, prior=prior, draws=50, seed=3)):
+        graphs = posterior.graphs.reshape(-1, 6, 6)
+        assert graphs[:, 0, 1].all()
+        assert not graphs[:, 2, 3].any()
+        assert not graphs[:, 2:, :2].any()
+        probabilities = posterior.edge_probabilities
+        assert probabilities.loc["V1", "V2"] == 1.0
+        assert probabilities.loc["V3", "V4"] == 0.0
+        assert posterior.best.adjacency[0, 1]
+
+
+def test_exact_and_sampled_log_posteriors_speak_of_the_same_thing():
+    values = reference.small_values(4)
+    exact = parnidag.exact(values, draws=200, seed=1)
+    target = Target.build(Data(values), scores.Gaussian(), EdgePrior())
+    _, _, log_scores = reference.enumerate_posterior(target, values, 10.0)
+    assert exact.log_evidence == pytest.approx(np.logaddexp.reduce(log_scores), rel=1e-12)
+    sampled = quick(values)
+    for chain, draw in ((0, 0), (3, 99)):
+        graph = sampled.graph_at(chain, draw)
+        assert sampled.log_posterior[chain, draw] == pytest.approx(target.log_posterior(graph), rel=1e-11)
+    assert sampled.best.log_posterior == pytest.approx(max(log_scores), rel=1e-11)
+
+
+# the same bits
+
+
+@pytest.fixture(scope="module")
+def table():
+    return parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
+
+
+def assert_same_run(one, other):
+    assert (one.log_posterior == other.log_posterior).all()
+    assert (one.graphs == other.graphs).all()
+    assert (one.record.batch_counts == other.record.batch_counts).all()
+    assert (one.best.adjacency == other.best.adjacency).all()
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_threads_and_segment_lengths_do_not_change_a_bit(name, table, monkeypatch):
+    expected = quick(table, sampler=SAMPLERS[name])
+    with ThreadPoolExecutor(1) as single:
+        assert_same_run(expected, quick(table, sampler=SAMPLERS[name], executor=single))
+    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
+    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    assert_same_run(expected, quick(table, sampler=SAMPLERS[name]))
+
+
+def test_other_processes_give_the_same_bits(table):
+    expected = quick(table, draws=30)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert_same_run(expected, quick(table, draws=30, executor=pool))
+
+
+def test_seed_decides(table):
+    assert_same_run(quick(table), quick(table))
+    assert (quick(table, seed=2).log_posterior != quick(table).log_posterior).any()
+    unseeded = quick(table, seed=None)
+    assert_same_run(unseeded, quick(table, seed=unseeded.settings["seed"]))
+
+
+def test_more_chains_leave_the_first_ones_as_they_are(table):
+    few, many = quick(table, chains=2), quick(table, chains=3)
+    assert (few.log_posterior == many.log_posterior[:2]).all()
+
+
+# starts, sizes, mistakes
+
+
+def test_start_from_graphs_and_posteriors(table):
+    graph = np.zeros((9, 9), bool)
+    graph[0, 1] = graph[1, 2] = True
+    first = quick(table, start=graph, tune=0, thin=1, draws=1, sampler=samplers.MC3()).graph_at(0, 0)
+    assert (first != graph).sum() <= 1
+    named = nx.DiGraph([("X0", "X1"), ("X1", "X2")])
+    named.add_nodes_from(f"X{k}" for k in range(9))
+    assert_same_run(quick(table, start=graph), quick(table, start=named))
+    earlier = quick(table, chains=2)
+    again = quick(table, start=earlier, chains=2, tune=0, thin=1, draws=1, sampler=samplers.MC3(), seed=9)
+    for chain in range(2):
+        assert (again.graph_at(chain, 0) != earlier.graph_at(chain, 99)).sum() <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draws": 0}, "draws"),
+        ({"draws": 2.5}, "draws"),
+        ({"draws": None}, "draws"),
+        ({"chains": 0}, "chains"),
+        ({"tune": -1}, "tune"),
+        ({"thin": 0}, "thin"),
+        ({"thin": True}, "thin"),
+        ({"seed": -3}, "seed"),
+        ({"seed": "x"}, "seed"),
+        ({"space": "pc"}, "space"),
+        ({"checkpoint": "x"}, "checkpoint"),
+        ({"start": "full"}, "start"),
+        ({"start": np.ones((9, 9))}, "start"),
+        ({"start": np.zeros((3, 3))}, "start"),
+        ({"start": np.full((9, 9), 0.5)}, "start"),
+        ({"start": np.zeros((9, 9)), "prior": EdgePrior(required=[(0, 1)])}, "required but missing"),
+        ({"start": nx.DiGraph([("a", "b")])}, "start"),
+        ({"start": 5}, "start"),
+        ({"sampler": "parni"}, "sampler"),
+        ({"sampler": samplers.PARNI}, r"call it: PARNI\(\)"),
+        ({"score": "bge"}, "score"),
+        ({"prior": 0.1}, "prior"),
+        ({"executor": 4}, "executor"),
+        ({"progress": "yes"}, "progress"),
+    ],
+)
+def test_mistakes_are_named(table, options, message):
+    with pytest.raises(ParnidagError, match=message):
+        parnidag.sample(table, **{"seed": 1, "progress": False, **options})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "exact"},
+        {"eta": None},
+        {"adapt": "never"},
+        {"target_evaluations": 0},
+        {"target_evaluations": "10"},
+        {"kappa": 0.5},
+        {"kappa": True},
+    ],
+)
+def test_sampler_settings_are_checked(options):
+    with pytest.raises(ParnidagError, match=next(iter(options))):
+        samplers.PARNI(**options)
+
+
+def test_exact_refuses_what_it_cannot_do():
+    wide = np.random.default_rng(0).normal(size=(30, 40))
+    with pytest.raises(ParnidagError, match="40"):
+        parnidag.exact(wide)
+    with pytest.raises(ParnidagError, match="draws"):
+        parnidag.exact(wide[:, :4], draws=-1)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_the_smallest_tables_work(name, nodes):
+    values = reference.small_values(nodes)
+    exact = parnidag.exact(values).edge_probabilities.to_numpy()
+    found = quick(values, sampler=SAMPLERS[name], chains=16, draws=500, thin=50)
+    assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
+
+
+def test_a_single_draw_and_no_tuning(table):
+    posterior = quick(table, draws=1, thin=1, tune=0, chains=1)
+    assert posterior.log_posterior.shape == (1, 1)
+    assert repr(posterior)
+    assert posterior.diagnostics().converged is not True
+
+
+def test_nothing_free_to_move():
+    """When the prior decides every edge the only graph is returned, by every sampler."""
+    values = reference.small_values(3)
+    pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
+    prior = EdgePrior(required=[(0, 1)], forbidden=[p for p in pairs if p not in ((0, 1), (1, 0))])
+    for sampler in SAMPLERS.values():
+        graphs = quick(values, prior=prior, sampler=sampler, draws=5).graphs
+        assert graphs.sum() == graphs.shape[0] * graphs.shape[1]
+        assert graphs[..., 0, 1].all()
+
+
+# interruption
+
+
+def interrupt_soon(monkeypatch, after):
+    """Raise KeyboardInterrupt in the main thread once `after(run)` holds."""
+    real = run_module.wait
+
+    def impatient(waiting, **options):
+        result = real(waiting, **options)
+        if after(list(waiting.values())):
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(run_module, "wait", impatient)
+
+
+def test_ctrl_c_returns_what_there_is(table, monkeypatch):
+    interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
+    posterior = quick(table, draws=100_000, thin=20, tune=1000, chains=2)
+    drawn = posterior.log_posterior.shape[1]
+    assert posterior.settings["interrupted"]
+    assert 10 <= drawn < 100_000
+    assert np.isfinite(posterior.edge_probabilities.to_numpy()).all()
+    monkeypatch.undo()
+    expected = quick(table, draws=drawn, thin=20, tune=1000, chains=2)
+    assert (posterior.log_posterior == expected.log_posterior).all()
+    assert repr(posterior.diagnostics())
+
+
+def test_ctrl_c_before_the_first_draw_has_nothing_to_return(table, monkeypatch):
+    interrupt_soon(monkeypatch, lambda logs: True)
+    with pytest.raises(KeyboardInterrupt):
+        quick(table, tune=10**9, draws=10, chains=2)
+
+
+def test_an_error_in_a_worker_reaches_the_caller(table):
+    class Broken(samplers.ADR):
+        def advance(self, target, chain, steps):
+            raise RuntimeError("worker trouble")
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="worker trouble"):
+        quick(table, sampler=Broken())
+    time.sleep(0.05)
+    assert threading.active_count() <= before + 1
