@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from benchmarks.problems import Problem, build, load, simulated
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.problems import Problem, build, load, simulated
 from parnidag.data import Data
 from parnidag.samplers import ADR, MC3, PARNI
 from parnidag.samplers.base import Chain, Sampler, new_chain
@@ -154,7 +154,9 @@ def commands_lines() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, help="folder with sachs.csv and gsim100.csv; simulated data without it")
+    parser.add_argument(
+        "--data-dir", type=Path, help="folder with sachs.csv and gsim100.csv; simulated data without it"
+    )
     parser.add_argument("--seconds", type=float, default=2.0, help="CPU seconds of each measurement")
     parser.add_argument("--skip-commands", action="store_true", help="leave out the timing of the command line")
     options = parser.parse_args()

@@ -9,7 +9,6 @@ from concurrent.futures import Executor
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -242,16 +241,24 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency]:
         if last < 0:
             raise ParnidagError("start is a posterior without stored graphs")
         graphs = [start.graph_at(chain % len(start.log_posterior), last) for chain in range(chains)]
-    elif isinstance(start, nx.DiGraph):
-        if set(start.nodes) != set(target.names):
-            raise ParnidagError("start is a graph whose nodes are not the columns of the data")
-        matrix = nx.to_numpy_array(start, nodelist=list(target.names), weight=None)
-        graphs = [check_adjacency(matrix, target.n_nodes, "start")] * chains
+    elif hasattr(start, "edges") and hasattr(start, "nodes"):  # a networkx graph, without importing networkx
+        graphs = [check_adjacency(_matrix_of(start, target.names), target.n_nodes, "start")] * chains
     else:
         graphs = [check_adjacency(start, target.n_nodes, "start")] * chains
     for graph in graphs:
         target.check_graph(graph, "start")
     return graphs
+
+
+def _matrix_of(graph: Any, names: tuple[str, ...]) -> Adjacency:
+    """Return the adjacency matrix of a networkx graph on the columns of the data."""
+    if set(graph.nodes) != set(names) or not graph.is_directed():
+        raise ParnidagError("start must be a directed graph whose nodes are the columns of the data")
+    place = {name: k for k, name in enumerate(names)}
+    matrix = np.zeros((len(names), len(names)), bool)
+    for parent, child in graph.edges():
+        matrix[place[parent], place[child]] = True
+    return matrix
 
 
 def _record(run: Run, seconds: float) -> RunRecord:

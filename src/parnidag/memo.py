@@ -13,7 +13,7 @@ import numpy as np
 
 from parnidag._jit import kernel, make_frame
 from parnidag._types import Records, int64, uint32, uint64
-from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, NO_NODE, ONE, ZERO, Net, Scratch
+from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, ONE, ZERO, Net, Scratch
 from parnidag.scores.gaussian import gaussian_score
 
 ALIGNMENT = 64
@@ -33,12 +33,10 @@ def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
 
 
 def empty_memo(records: int) -> Records:
-    """Return empty records, each on a cache line of its own."""
+    """Return empty records (all zero, so that memory is only taken up as it is used), each on its own cache line."""
     raw = np.zeros(records * MEMO_RECORD.itemsize + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
-    memo = raw[offset : offset + records * MEMO_RECORD.itemsize].view(MEMO_RECORD)
-    memo["node"] = NO_NODE
-    return memo
+    return raw[offset : offset + records * MEMO_RECORD.itemsize].view(MEMO_RECORD)
 
 
 @kernel
@@ -74,7 +72,7 @@ def flipped_score(net: Net, node: int, other: int) -> float:
 def holds(net: Net, slot: int, tag: uint32, node: int, other: int, degree: int) -> bool:
     """Is the record in `slot` the one for `node` and its parents with `other` flipped? Compares the sets themselves."""
     record = net.memo[slot]
-    if record["tag"] != tag or record["node"] != node or record["degree"] != degree:
+    if record["tag"] != tag or record["owner"] != node + ONE or record["degree"] != degree:
         return False
     kept, row = record["parents"], net.parents[node]
     if degree > net.degree[node]:
@@ -131,7 +129,7 @@ def remember(net: Net, slot: int, tag: uint32, node: int, degree: int, score: fl
     record = memo[slot]
     record["score"] = score
     record["tag"] = tag
-    record["node"] = node
+    record["owner"] = node + ONE
     record["degree"] = degree
     kept = record["parents"]
     for k in range(degree):

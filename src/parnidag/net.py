@@ -30,12 +30,10 @@ ONE = int64(1)
 ZERO = int64(0)
 
 LONGEST_KEY = 24
-"""Parent sets up to this size are memoised; a record then fills one 64-byte cache line."""
+"""Parent sets up to this size are memoised; a record then fills one 64-byte cache line. Its owner is node + 1."""
 MEMO_RECORD = np.dtype(
-    [("score", "f8"), ("tag", "u4"), ("node", "u2"), ("degree", "u2"), ("parents", "u2", (LONGEST_KEY,))]
+    [("score", "f8"), ("tag", "u4"), ("owner", "u2"), ("degree", "u2"), ("parents", "u2", (LONGEST_KEY,))]
 )
-NO_NODE = 65535
-"""`node` of an empty memo record."""
 
 
 class Problem(NamedTuple):

@@ -10,10 +10,8 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from parnidag._version import __version__
@@ -25,6 +23,9 @@ from parnidag.record import RunRecord, settings_json
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
+
+    import networkx as nx
+    import xarray as xr
 
 INCLUDED_FROM = 0.9
 """Posterior probability from which `summary` calls an edge included: odds of 9 to 1."""
@@ -243,6 +244,8 @@ class Posterior:
         """
         if not _is_number(threshold) or not 0 < threshold <= 1:
             raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {threshold!r}")
+        import networkx as nx
+
         graph = nx.DiGraph()
         graph.add_nodes_from(self._record.nodes)
         for parent, child in np.argwhere(self._probabilities >= threshold).tolist():
@@ -347,6 +350,8 @@ class Posterior:
         coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
         present, labels = self._present_edges(min_probability)
         edge_count = np.diff(record.graph_offsets)[record.graph_index]
+        import xarray as xr
+
         posterior = xr.Dataset(
             {"present": (("chain", "draw", "edge"), present), "edge_count": (("chain", "draw"), edge_count)},
             coords=coordinates | {"edge": labels},
