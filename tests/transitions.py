@@ -2,8 +2,8 @@
 
 Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions.py "PARNI gibbs" free``: without compilation the kernels are plain
 Python, so the four functions through which they decide (`happens`, `pick`, `below`, `skip`) can be replaced by an
-explorer that visits every outcome with its probability. Prints figures as JSON; `test_transitions.py` runs it and judges
-them. A third argument names one of the BROKEN twins, which must fail.
+explorer that visits every outcome with its probability. Prints figures as JSON; `test_transitions.py` runs it and
+judges them. A third argument names one of the BROKEN twins, which must fail.
 """
 
 from __future__ import annotations

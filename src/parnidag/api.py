@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
 from concurrent.futures import Executor
-from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag import referee
 from parnidag._version import __version__
+from parnidag.assemble import record_of_run, record_of_solution
 from parnidag.data import as_data
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, adjacency_from_codes, check_adjacency, codes_of_arcs, edge_codes
+from parnidag.graph import Adjacency, check_adjacency
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
 from parnidag.progress import make_progress
-from parnidag.record import RunRecord, pack_graphs
 from parnidag.referee_draws import draw_graphs
-from parnidag.run import ChainLog, Plan, Run
+from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
 from parnidag.scores import Gaussian
@@ -104,14 +101,17 @@ def sample(
     _check_kinds(sampler=sampler, score=score, prior=prior, executor=executor, progress=progress)
     began = time.perf_counter()
     sampler = PARNI() if sampler is None else sampler
-    plan = _plan(draws, tune, thin, chains, seed)
+    _check_numbers(draws, tune, thin, chains)
+    seed = _seed(seed)
     target = _target(data, score, prior)
-    plan = _with_defaults(plan, sampler, target.n_nodes, tune, thin)
+    thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
+    tune = int(draws) * thin // 2 if tune is None else int(tune)
+    plan = Plan(int(draws), tune, thin, int(chains), seed)
     run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains))
     with make_progress(progress, plan.chains) as display:
         run.prepare(display)
         run.execute(executor, display)
-    return Posterior(_record(run, time.perf_counter() - began))
+    return Posterior(record_of_run(run, time.perf_counter() - began))
 
 
 def exact(
@@ -167,7 +167,7 @@ def exact(
         "timings": {"exact": time.perf_counter() - began},
         "cancellation": solution.cancellation,
     }
-    return Posterior(_exact_record(target, solution, graphs, settings))
+    return Posterior(record_of_solution(target, solution, graphs, settings))
 
 
 def _refuse_unavailable(**arguments: object) -> None:
@@ -209,19 +209,13 @@ def _seed(seed: int | None) -> int:
     return int(seed)
 
 
-def _plan(draws: int, tune: int | None, thin: int | None, chains: int, seed: int | None) -> Plan:
-    """Check the numbers; what is None is filled in later, by `_with_defaults`."""
+def _check_numbers(draws: object, tune: object, thin: object, chains: object) -> None:
+    """Refuse anything but whole numbers that are large enough; None stands for a default of `tune` and `thin`."""
     for name, value, least in (("draws", draws, 1), ("chains", chains, 1), ("tune", tune, 0), ("thin", thin, 1)):
-        if (value is not None or name in ("draws", "chains")) and (not _is_integer(value) or value < least):  # type: ignore[operator]
+        if value is None and name in ("tune", "thin"):
+            continue
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
             raise ParnidagError(f"{name} must be a whole number, {least} or more, got {value!r}")
-    return Plan(int(draws), int(tune or 0), int(thin or 1), int(chains), _seed(seed))
-
-
-def _with_defaults(plan: Plan, sampler: Sampler, n_nodes: int, tune: int | None, thin: int | None) -> Plan:
-    """Fill in `thin` and `tune` where the user gave none."""
-    thin = sampler.default_thin(n_nodes) if thin is None else plan.thin
-    tune = plan.draws * thin // 2 if tune is None else plan.tune
-    return Plan(plan.draws, tune, thin, plan.chains, plan.seed)
 
 
 def _target(data: Any, score: Score | None, prior: EdgePrior | None) -> Target:
@@ -259,129 +253,3 @@ def _matrix_of(graph: Any, names: tuple[str, ...]) -> Adjacency:
     for parent, child in graph.edges():
         matrix[place[parent], place[child]] = True
     return matrix
-
-
-def _record(run: Run, seconds: float) -> RunRecord:
-    """Put what the chains collected into a result."""
-    draws = min(log.draws for log in run.logs)
-    required = edge_codes(run.target.required)
-    packed = [_chain_draws(log, draws, required) for log in run.logs]
-    lengths = np.concatenate([length for _, length, _ in packed])
-    index, offsets, edges = pack_graphs(np.concatenate([codes for codes, _, _ in packed]), np.cumsum(lengths))
-    codes, counts, iterations = _batches(run.logs, required)
-    best = max(run.logs, key=lambda log: float(log.chain.trace.floats[0])).chain.trace
-    best_arcs = best.best_codes[: int(best.integers[3])]
-    plan = run.plan
-    settings = {
-        "version": __version__,
-        "method": "MCMC",
-        "sampler": run.sampler.describe(),
-        **run.target.settings,
-        "draws": plan.draws,
-        "tune": plan.tune,
-        "thin": plan.thin,
-        "chains": plan.chains,
-        "seed": plan.seed,
-        "interrupted": run.interrupted,
-        "timings": {**run.timings, "total": seconds},
-    }
-    return RunRecord(
-        nodes=run.target.names,
-        log_posterior=np.stack([scores for _, _, scores in packed]),
-        graph_index=index.reshape(plan.chains, draws),
-        graph_offsets=offsets,
-        graph_edges=edges,
-        edge_codes=codes,
-        batch_counts=counts,
-        batch_iterations=iterations,
-        best_edges=np.sort(np.concatenate([codes_of_arcs(best_arcs, run.target.n_nodes), required])),
-        best_log_posterior=float(best.floats[0]),
-        statistics=_statistics(run),
-        settings=settings,
-    )
-
-
-def _chain_draws(
-    log: ChainLog, draws: int, required: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the codes, lengths and scores of a chain's first `draws` draws, required edges included."""
-    ends = np.concatenate(log.ends)[:draws]
-    codes = np.concatenate(log.codes)[: ends[-1]]
-    lengths = np.diff(ends, prepend=0)
-    if required.size:
-        pieces = np.split(codes, ends[:-1])
-        codes = np.concatenate([np.concatenate([piece, required]) for piece in pieces])
-        lengths = lengths + required.size
-    return codes, lengths, np.concatenate(log.scores)[:draws]
-
-
-def _batches(
-    logs: Sequence[ChainLog], required: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all edges seen, and for each chain and batch how often each was there out of how many iterations."""
-    seen = [present for log in logs for present, _, _ in log.batches]
-    codes = np.unique(np.concatenate([required, *seen])).astype(np.int32)
-    shape = (len(logs), max(len(log.batches) for log in logs))
-    counts = np.zeros((*shape, codes.size), np.int64)
-    iterations = np.zeros(shape, np.int64)
-    for chain, log in enumerate(logs):
-        for batch, (present, count, length) in enumerate(log.batches):
-            counts[chain, batch, np.searchsorted(codes, present)] = count
-            counts[chain, batch, np.searchsorted(codes, required)] = length
-            iterations[chain, batch] = length
-    return codes, counts, iterations
-
-
-def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
-    """Return the figures of each chain that diagnostics show."""
-    by_chain: list[dict[str, float]] = []
-    for log in run.logs:
-        before = log.at_tune_end or {}
-        totals = {name: value - before.get(name, 0.0) for name, value in run.sampler.totals(log.chain).items()}
-        kept = log.chain.iteration - run.plan.tune
-        figures = {
-            "iterations": float(kept),
-            "tune_iterations": float(run.plan.tune),
-            "cpu_seconds": log.cpu_seconds,
-            "memo_hit_rate": log.chain.memo_hit_rate,
-            "edges": float(log.chain.edge_count),
-            "acceptance": totals["accepted"] / max(totals["tried"], 1.0),
-            **run.sampler.gauges(log.chain),
-        }
-        if "evaluations" in totals:
-            figures["evaluations"] = totals["evaluations"] / kept
-        for name in totals:
-            if name.endswith("_tried"):
-                move = name.removesuffix("_tried")
-                figures[f"{move}_acceptance"] = totals[f"{move}_accepted"] / max(totals[name], 1.0)
-        by_chain.append(figures)
-    names = {name for figures in by_chain for name in figures}
-    return {name: np.array([figures.get(name, np.nan) for figures in by_chain]) for name in sorted(names)}
-
-
-def _exact_record(
-    target: Target, solution: referee.Solution, graphs: NDArray[np.bool_], settings: dict[str, Any]
-) -> RunRecord:
-    """Put an exact solution and its draws, if any, into a result."""
-    n = target.n_nodes
-    codes = [edge_codes(graph) for graph in graphs]
-    flat = np.concatenate([np.zeros(0, np.int32), *codes])
-    index, offsets, edges = pack_graphs(flat, np.cumsum([code.size for code in codes], dtype=np.int64))
-    unique_scores = np.array([target.log_posterior(adjacency_from_codes(edges[a:b], n)) for a, b in pairwise(offsets)])
-    scores = unique_scores[index] if index.size else np.zeros(0)
-    best = int(unique_scores.argmax()) if index.size else None
-    return RunRecord(
-        nodes=target.names,
-        log_posterior=scores.reshape(1, -1),
-        graph_index=index.reshape(1, -1),
-        graph_offsets=offsets,
-        graph_edges=edges,
-        edge_codes=np.flatnonzero(solution.edge_probabilities > 0).astype(np.int32),
-        batch_counts=np.zeros((1, 0, int((solution.edge_probabilities > 0).sum())), np.int64),
-        batch_iterations=np.zeros((1, 0), np.int64),
-        best_edges=np.zeros(0, np.int32) if best is None else edges[offsets[best] : offsets[best + 1]],
-        best_log_posterior=float("nan") if best is None else float(unique_scores[best]),
-        settings=settings,
-        exact_probabilities=solution.edge_probabilities,
-        log_evidence=solution.log_total,
-    )

@@ -105,7 +105,7 @@ class SamplingOptions:
     """The algorithm: PARNI-DAG, add-delete-reverse, or plain structure MCMC."""
 
     kernel: Literal["gibbs", "printed"] | None = None
-    """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 as it is printed."""
+    """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
 
     start: Literal["empty"] | None = None
     """Start from the empty graph. Default: the sampler's own start."""

@@ -65,6 +65,9 @@ class ChainLog:
     at_tune_end: dict[str, float] | None = None
     cpu_seconds: float = 0.0
     rate: float = 0.0
+    """Iterations a CPU second, by which segments are sized."""
+    clock: tuple[float, int] | None = None
+    """Wall time and iteration after the first segment, which includes compilation."""
     _counted: NDArray[np.int64] | None = None
     _counted_at: int = 0
     _codes_so_far: int = 0
@@ -73,6 +76,14 @@ class ChainLog:
     def draws(self) -> int:
         """Draws collected."""
         return sum(len(scores) for scores in self.scores)
+
+    def wall_rate(self) -> float:
+        """Return iterations a second of wall time: chains may have to share a core."""
+        now = time.perf_counter()
+        if self.clock is None:
+            self.clock = (now, self.chain.iteration)
+        since, iteration = self.clock
+        return (self.chain.iteration - iteration) / (now - since) if now > since else 0.0
 
     @property
     def finished(self) -> bool:
@@ -201,7 +212,7 @@ class Run:
             stage=stage,
             iteration=log.chain.iteration,
             total=self.plan.total,
-            iterations_per_second=log.rate,
+            iterations_per_second=log.wall_rate(),
             log_posterior=log.chain.log_posterior,
             acceptance=accepted / tried if tried else 0.0,
             omega=self.sampler.gauges(log.chain).get("omega"),
