@@ -15,7 +15,7 @@ from judging import SMALLEST_P, FlatScore, chain_probabilities, smallest_p_value
 from scipy import stats
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, samplers, scores
+from parnidag import EdgePrior, ParnidagError, assemble, samplers, scores
 from parnidag import run as run_module
 from parnidag.data import Data
 from parnidag.target import Target
@@ -307,3 +307,14 @@ def test_an_error_in_a_worker_reaches_the_caller(table):
         quick(table, sampler=Broken())
     time.sleep(0.05)
     assert threading.active_count() <= before + 1
+
+
+def test_rare_edges_keep_their_probability_when_details_are_bounded(table, monkeypatch):
+    everything = quick(table)
+    monkeypatch.setattr(assemble, "DETAILED_EDGES", 10)
+    bounded = quick(table)
+    assert len(bounded.record.edge_codes) == 10
+    assert len(bounded.record.rare_codes) == len(everything.record.edge_codes) - 10
+    difference = bounded.edge_probabilities - everything.edge_probabilities
+    assert abs(difference.to_numpy()).max() < 1e-14
+    assert bounded.summary(0.0)["mcse"].notna().sum() <= 10

@@ -16,6 +16,9 @@ from parnidag.referee import Solution
 from parnidag.run import ChainLog, Run
 from parnidag.target import Target
 
+DETAILED_EDGES = 20_000
+"""Edges that are counted batch by batch; a long run over many nodes sees nearly all n(n − 1) of them once."""
+
 
 def record_of_run(run: Run, seconds: float) -> RunRecord:
     """Put what the chains collected into a result."""
@@ -24,7 +27,6 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
     packed = [_chain_draws(log, draws, required) for log in run.logs]
     lengths = np.concatenate([length for _, length, _ in packed])
     index, offsets, edges = pack_graphs(np.concatenate([codes for codes, _, _ in packed]), np.cumsum(lengths))
-    codes, counts, iterations = _batches(run.logs, required)
     best = max(run.logs, key=lambda log: float(log.chain.trace.floats[0])).chain.trace
     best_arcs = best.best_codes[: int(best.integers[3])]
     plan = run.plan
@@ -47,9 +49,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         graph_index=index.reshape(plan.chains, draws),
         graph_offsets=offsets,
         graph_edges=edges,
-        edge_codes=codes,
-        batch_counts=counts,
-        batch_iterations=iterations,
+        **_edge_counts(run.logs, required, run.target.n_nodes),
         best_edges=np.sort(np.concatenate([codes_of_arcs(best_arcs, run.target.n_nodes), required])),
         best_log_posterior=float(best.floats[0]),
         statistics=_statistics(run),
@@ -71,21 +71,34 @@ def _chain_draws(
     return codes, lengths, np.concatenate(log.scores)[:draws]
 
 
-def _batches(
-    logs: Sequence[ChainLog], required: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all edges seen, and for each chain and batch how often each was there out of how many iterations."""
-    seen = [present for log in logs for present, _, _ in log.batches]
-    codes = np.unique(np.concatenate([required, *seen])).astype(np.int32)
-    shape = (len(logs), max(len(log.batches) for log in logs))
-    counts = np.zeros((*shape, codes.size), np.int64)
-    iterations = np.zeros(shape, np.int64)
+def _edge_counts(logs: Sequence[ChainLog], required: NDArray[np.int32], n_nodes: int) -> dict[str, Any]:
+    """Return the fields of a record that count edges: by batch for the most frequent, in all for the others."""
+    iterations = np.zeros((len(logs), max(len(log.batches) for log in logs)), np.int64)
+    for chain, log in enumerate(logs):
+        iterations[chain, : len(log.batches)] = [length for _, _, length in log.batches]
+    probabilities = np.zeros(n_nodes * n_nodes)
+    for log, length in zip(logs, iterations.sum(axis=1), strict=True):
+        for present, count, _ in log.batches:
+            probabilities[present] += count / (length * len(logs))
+    probabilities[required] = 1.0
+    seen = np.flatnonzero(probabilities)
+    seen = seen[np.argsort(-probabilities[seen], kind="stable")]
+    codes, rare = np.sort(seen[:DETAILED_EDGES]), np.sort(seen[DETAILED_EDGES:])
+    counts = np.zeros((*iterations.shape, codes.size), np.int64)
+    place = np.full(n_nodes * n_nodes, -1)
+    place[codes] = np.arange(codes.size)
     for chain, log in enumerate(logs):
         for batch, (present, count, length) in enumerate(log.batches):
-            counts[chain, batch, np.searchsorted(codes, present)] = count
-            counts[chain, batch, np.searchsorted(codes, required)] = length
-            iterations[chain, batch] = length
-    return codes, counts, iterations
+            detailed = place[present] >= 0
+            counts[chain, batch, place[present[detailed]]] = count[detailed]
+            counts[chain, batch, place[required]] = length
+    return {
+        "edge_codes": codes.astype(np.int32),
+        "batch_counts": counts,
+        "batch_iterations": iterations,
+        "rare_codes": rare.astype(np.int32),
+        "rare_probabilities": probabilities[rare],
+    }
 
 
 def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:

@@ -156,6 +156,7 @@ class Posterior:
             return record.exact_probabilities
         flat = np.zeros(n * n)
         flat[record.edge_codes] = chain_probabilities(record.batch_counts, record.batch_iterations).mean(axis=0)
+        flat[record.rare_codes] = record.rare_probabilities
         return flat.reshape(n, n)
 
     @property
@@ -269,7 +270,8 @@ class Posterior:
             Columns `parent`, `child`, `probability`; `mcse`, the Monte-Carlo standard error of the probability; `ess`,
             the number of independent graphs it is worth; `rhat`, split R-hat; and `evidence`: "included" from a
             posterior probability of 0.9, "excluded" up to 0.1, "inconclusive" between. The three figures are <NA> for
-            an edge that never changed, for which a run cannot know them, and for exact results, which have no error.
+            an edge that never changed, for which a run cannot know them, for exact results, which have no error, and
+            beyond the 20,000 most frequent edges, for which alone they are kept.
         """
         _check_min_probability(min_probability)
         n = len(self._record.nodes)

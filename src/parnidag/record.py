@@ -32,6 +32,8 @@ class RunRecord:
         In how many kept iterations (all after tuning, not only stored draws) of the batch the edge was present.
     batch_iterations : (chain, batch) int64 array
         Kept iterations in each batch; 0 for a batch that an interrupted chain never reached.
+    rare_codes, rare_probabilities : (rare,) int32 and float64 arrays
+        When very many edges were seen, the rarest have no counts by batch, only their probability.
     best_edges, best_log_posterior : (k,) int32 array, float
         The best graph seen and its log posterior; NaN if there is none.
     statistics : dict of (chain,) arrays
@@ -58,6 +60,8 @@ class RunRecord:
     settings: dict[str, Any] = field(default_factory=dict)
     exact_probabilities: NDArray[np.float64] | None = None
     log_evidence: float | None = None
+    rare_codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    rare_probabilities: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         problem = self._inconsistency()
@@ -67,7 +71,7 @@ class RunRecord:
     def _inconsistency(self) -> str:
         """Say what does not fit together; an empty string if everything does."""
         n = len(self.nodes)
-        codes = (self.edge_codes, self.graph_edges, self.best_edges)
+        codes = (self.edge_codes, self.graph_edges, self.best_edges, self.rare_codes)
         n_graphs = len(self.graph_offsets) - 1
         checks = {
             "node names must be unique": len(set(self.nodes)) == n,
@@ -84,6 +88,8 @@ class RunRecord:
             "edge codes must be between 0 and n² − 1": all(
                 c.size == 0 or (c.min() >= 0 and c.max() < n * n) for c in codes
             ),
+            "rare_codes and rare_probabilities must be of one length": self.rare_codes.shape
+            == self.rare_probabilities.shape,
             "exact_probabilities must be (n, n)": self.exact_probabilities is None
             or self.exact_probabilities.shape == (n, n),
         }

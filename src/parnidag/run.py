@@ -60,7 +60,7 @@ class ChainLog:
     codes: list[NDArray[np.int32]] = field(default_factory=list)
     ends: list[NDArray[np.int64]] = field(default_factory=list)
     scores: list[NDArray[np.float64]] = field(default_factory=list)
-    batches: list[tuple[NDArray[np.int64], NDArray[np.int64], int]] = field(default_factory=list)
+    batches: list[tuple[NDArray[np.int32], NDArray[np.int64], int]] = field(default_factory=list)
     """Edge codes, in how many iterations of the batch each was present, iterations of the batch."""
     at_tune_end: dict[str, float] | None = None
     cpu_seconds: float = 0.0
@@ -119,9 +119,11 @@ class ChainLog:
         if self._counted is None or self.chain.iteration == self._counted_at:
             return
         counts = self.chain.graph.visits.ravel()
-        present = np.flatnonzero(counts != self._counted)
-        self.batches.append((present, (counts - self._counted)[present], self.chain.iteration - self._counted_at))
-        self._counted = counts.copy()
+        present = np.flatnonzero(counts != self._counted).astype(np.int32)
+        self.batches.append(
+            (present, counts[present] - self._counted[present], self.chain.iteration - self._counted_at)
+        )
+        self._counted[present] = counts[present]
         self._counted_at = self.chain.iteration
 
 

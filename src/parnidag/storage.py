@@ -26,12 +26,21 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
     "graph_offsets": ("graph_bound",),
     "graph_edges": ("graph_edge",),
     "edge_codes": ("edge",),
+    "rare_codes": ("rare_edge",),
+    "rare_probabilities": ("rare_edge",),
     # Exact results can have draws but no batches, so the chains of the counters are a dimension of their own.
     "batch_counts": ("counted_chain", "batch", "edge"),
     "batch_iterations": ("counted_chain", "batch"),
     "best_edges": ("best_edge",),
 }
-_TYPES = {"log_posterior": np.float64, "graph_edges": np.int32, "edge_codes": np.int32, "best_edges": np.int32}
+_TYPES = {
+    "log_posterior": np.float64,
+    "rare_probabilities": np.float64,
+    "graph_edges": np.int32,
+    "edge_codes": np.int32,
+    "rare_codes": np.int32,
+    "best_edges": np.int32,
+}
 _COMPRESS_FROM_BYTES = 1 << 14
 _STATISTIC = "statistic_"
 
