@@ -70,8 +70,8 @@ def sample(
     tune
         Iterations before the first draw, not kept; half of ``draws * thin`` by default, so a third of the run.
     thin
-        Iterations between stored draws. By default it grows with the number of nodes n: 10 n for PARNI, whose
-        iterations try about ten changes each, and 100 n for ADR and MC3, which try one.
+        Iterations between stored draws. By default it grows with the number of nodes n: 10 n, at least 500, for
+        PARNI, whose iterations try about ten changes each; ten times as many for ADR and MC3, which try one.
     chains
         Independent chains; at least two are needed to judge convergence.
     seed

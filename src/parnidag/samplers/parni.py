@@ -116,8 +116,8 @@ class PARNI:
             raise ParnidagError(f"kappa must be a number between 0 and 0.5, or None, got {self.kappa!r}")
 
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 10 a node."""
-        return 10 * n_nodes
+        """Return the default number of iterations between draws: 10 a node, at least 500."""
+        return max(500, 10 * n_nodes)
 
     def prepare(self, target: Target) -> Floats:
         """Compute the warm start π̃ of the edge probabilities (Appendix C)."""

@@ -65,8 +65,8 @@ class _StructureSampler:
         return type(self).__name__
 
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 100 a node."""
-        return 100 * n_nodes
+        """Return the default number of iterations between draws: 100 a node, at least 5000."""
+        return max(5000, 100 * n_nodes)
 
     def prepare(self, target: Target) -> None:
         """Prepare nothing: these samplers need no set-up."""
