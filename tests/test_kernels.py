@@ -126,19 +126,30 @@ def test_parent_sets_too_large_for_the_memo_are_scored_too():
     assert_state_is_consistent(target, chain)
 
 
-def test_full_draw_buffer_ends_a_segment_and_loses_nothing():
+def test_full_draw_buffer_ends_a_segment():
     target = weak_target(CONSTRAINTS["free"])
     sampler = samplers.ADR()
     chain = begin(sampler, target, tune=0)
     chain.trace.integers[:2] = 3
     room = chain.trace.draw_ends.size
-    done = sampler.advance(target, chain, 10_000)
-    assert done == 3 * (room + 1)
+    assert sampler.advance(target, chain, 10_000) == 3 * room
     assert chain.trace.integers[2] == room
     assert sampler.advance(target, chain, 10) == 0  # still no room
     chain.trace.integers[2] = 0
     assert sampler.advance(target, chain, 4) == 4
-    assert chain.trace.integers[2] == 2  # the draw that was due, and the next
+    assert chain.trace.integers[2] == 1
+
+
+def test_draw_buffer_ends_a_segment_before_a_dense_graph_overflows_it():
+    target = weak_target(CONSTRAINTS["free"])
+    chain = begin(samplers.ADR(), target, tune=0)
+    most = chain.trace.best_codes.size
+    chain.trace.integers[:2] = 1
+    chain.trace = chain.trace._replace(draw_codes=np.zeros(most + 5, np.int32))
+    samplers.ADR().advance(target, chain, 10_000)
+    used = chain.trace.draw_ends[chain.trace.integers[2] - 1]
+    assert used > 5
+    assert used <= most + 5
 
 
 TRAJECTORY = """

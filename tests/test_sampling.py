@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -159,6 +161,65 @@ def test_more_chains_leave_the_first_ones_as_they_are(table):
     assert (few.log_posterior == many.log_posterior[:2]).all()
 
 
+# what is recorded
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_counts_are_those_of_the_kept_iterations_and_no_others(name, table):
+    posterior = quick(table, sampler=SAMPLERS[name], draws=700, thin=1, tune=300, chains=2)
+    assert (posterior.record.batch_iterations.sum(axis=1) == 700).all()
+    assert chain_probabilities(posterior) == pytest.approx(posterior.graphs.mean(axis=1), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_draw_is_stored_after_every_thin_iterations(name, table):
+    every = quick(table, sampler=SAMPLERS[name], draws=600, thin=1, tune=100, chains=2)
+    some = quick(table, sampler=SAMPLERS[name], draws=100, thin=6, tune=100, chains=2)
+    assert (every.graphs[:, 5::6] == some.graphs).all()
+
+
+def test_no_draw_is_lost_where_the_buffer_fills_up(monkeypatch):
+    values = reference.small_values(4)
+    options = {"draws": 5139, "thin": 1, "tune": 2000, "chains": 2, "sampler": samplers.ADR()}
+    expected = quick(values, **options)
+    assert expected.log_posterior.shape == (2, 5139)
+    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 50)
+    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    assert_same_run(expected, quick(values, **options))
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_best_graph_is_the_best_of_all_chains_with_its_own_score(name):
+    table = parnidag.simulate(nodes=9, edges=14, rows=300, seed=6).values
+    target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
+    short = {"sampler": SAMPLERS[name], "draws": 5, "thin": 1 if "P" in SAMPLERS[name].name else 20, "tune": 0}
+    posterior = quick(table, chains=6, **short)
+    assert posterior.best.log_posterior == pytest.approx(target.log_posterior(posterior.best.adjacency), rel=1e-13)
+    assert posterior.best.log_posterior >= posterior.log_posterior.max() - 1e-6
+    improved = 0
+    for seed in range(5):
+        so_far = [quick(table, chains=chains, seed=seed, **short).best.log_posterior for chains in range(1, 7)]
+        assert so_far == sorted(so_far)
+        improved += len(set(so_far)) - 1
+    assert improved > 0  # a later chain found a better one
+
+
+def test_the_start_counts_for_the_best_graph(table):
+    best = quick(table, draws=500).best
+    again = quick(table, start=best.adjacency, draws=1, thin=1, tune=0, chains=1, sampler=samplers.MC3())
+    assert again.best.log_posterior == pytest.approx(best.log_posterior, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["MC3", "ADR"])
+def test_acceptance_is_the_share_of_iterations_that_moved(name, table):
+    posterior = quick(table, sampler=SAMPLERS[name], draws=3000, thin=1, tune=500, chains=1)
+    graphs = posterior.graphs[0]
+    moved = (graphs[1:] != graphs[:-1]).any(axis=(1, 2)).sum()
+    accepted = posterior.record.statistics["acceptance"][0] * 3000
+    assert moved <= accepted + 1e-6
+    assert accepted <= moved + 1 + 1e-6  # the first iteration moves from a graph that is not stored
+
+
 # starts, sizes, mistakes
 
 
@@ -174,6 +235,18 @@ def test_start_from_graphs_and_posteriors(table):
     again = quick(table, start=earlier, chains=2, tune=0, thin=1, draws=1, sampler=samplers.MC3(), seed=9)
     for chain in range(2):
         assert (again.graph_at(chain, 0) != earlier.graph_at(chain, 99)).sum() <= 1
+
+
+def test_a_start_for_each_chain(table):
+    starts = np.zeros((2, 9, 9), bool)
+    starts[0, 0, 1] = starts[1, 2, 3] = starts[1, 3, 4] = True
+    one_step = {"tune": 0, "thin": 1, "draws": 1, "chains": 2, "sampler": samplers.MC3()}
+    for given in (starts, list(starts)):
+        found = quick(table, start=given, **one_step)
+        for chain in range(2):
+            assert (found.graph_at(chain, 0) != starts[chain]).sum() <= 1
+    with pytest.raises(ParnidagError, match="2 graphs for 3 chains"):
+        quick(table, start=starts, chains=3)
 
 
 @pytest.mark.parametrize(
@@ -220,6 +293,7 @@ def test_mistakes_are_named(table, options, message):
         {"target_evaluations": "10"},
         {"kappa": 0.5},
         {"kappa": True},
+        {"kappa": 1e-17},
     ],
 )
 def test_sampler_settings_are_checked(options):
@@ -266,13 +340,13 @@ def test_nothing_free_to_move():
 
 
 def interrupt_soon(monkeypatch, after):
-    """Raise KeyboardInterrupt in the main thread once `after(run)` holds."""
+    """Press Ctrl-C once `after(logs)` holds."""
     real = run_module.wait
 
     def impatient(waiting, **options):
         result = real(waiting, **options)
         if after(list(waiting.values())):
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         return result
 
     monkeypatch.setattr(run_module, "wait", impatient)
@@ -289,6 +363,28 @@ def test_ctrl_c_returns_what_there_is(table, monkeypatch):
     expected = quick(table, draws=drawn, thin=20, tune=1000, chains=2)
     assert (posterior.log_posterior == expected.log_posterior).all()
     assert repr(posterior.diagnostics())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_in_the_first_batch_claims_nothing(table, monkeypatch):
+    interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
+    posterior = quick(table, draws=1_000_000, thin=20, tune=1000, chains=2)
+    assert posterior.record.batch_iterations.shape[1] == 1
+    assert posterior.diagnostics().rhat_edges_max is None
+    assert posterior.diagnostics().converged is not True
+
+
+def test_second_ctrl_c_gives_up(table, monkeypatch):
+    real = run_module.Run._stop
+
+    def stubborn(self, waiting):
+        os.kill(os.getpid(), signal.SIGINT)
+        real(self, waiting)
+
+    interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
+    monkeypatch.setattr(run_module.Run, "_stop", stubborn)
+    with pytest.raises(KeyboardInterrupt):
+        quick(table, draws=100_000, thin=20, tune=1000, chains=2)
 
 
 def test_ctrl_c_before_the_first_draw_has_nothing_to_return(table, monkeypatch):

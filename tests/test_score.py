@@ -69,7 +69,7 @@ def test_tables_hold_every_allowed_parent_set():
             assert found == (pytest.approx(target.local(node, parents), rel=1e-12) if allowed else -math.inf)
 
 
-@pytest.mark.parametrize("g", [0, -1.0, math.inf, math.nan, "10", True, None])
+@pytest.mark.parametrize("g", [0, -1.0, 1e-310, 1e13, math.inf, math.nan, "10", True, None])
 def test_slab_variance_must_be_positive(g):
     with pytest.raises(ParnidagError, match="g must be a positive number"):
         scores.Gaussian(g=g)

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -114,13 +115,20 @@ def _cache_roots() -> list[Path]:
 
 @functools.cache
 def _source_digest() -> str:
-    """Digest of everything compiled code depends on: kernel sources, Numba, NumPy and Python."""
+    """Digest of what compiled code depends on: Numba, NumPy, Python, and every file that kernels take names from."""
     package = Path(__file__).parent
+    sources = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
+    wanted = {name for name, source in sources.items() if "parnidag._jit import" in source} | {"_jit.py"}
+    waiting = list(wanted)
+    while waiting:
+        for module in re.findall(r"^from parnidag\.([\w.]+) import", sources[waiting.pop()], flags=re.MULTILINE):
+            name = module.replace(".", "/")
+            found = {f"{name}.py", f"{name}/__init__.py"} & sources.keys() - wanted
+            wanted |= found
+            waiting += found
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"_jit" in source or path.name.startswith("_"):
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source)
+    for name in sorted(wanted):
+        digest.update(f"{name}\0{sources[name]}".encode())
     return digest.hexdigest()[:16]
 
 

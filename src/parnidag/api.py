@@ -63,8 +63,9 @@ def sample(
         Reserved for search spaces, which this version does not have yet: must be None.
     start
         Where chains start: None or ``"empty"`` for the graph without edges (but those required), a graph (adjacency
-        matrix with [i, j] meaning i → j, or a `networkx.DiGraph` with the column names as nodes), or an earlier
-        `Posterior`, whose last draws are taken.
+        matrix with [i, j] meaning i → j, or a `networkx.DiGraph` with the column names as nodes), a list of one graph
+        for each chain, or an earlier `Posterior`, whose last draws are taken. Chains that start from the same good
+        graph agree for that reason alone: convergence is better judged from different starts.
     draws
         Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these.
     tune
@@ -235,13 +236,27 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency]:
         if last < 0:
             raise ParnidagError("start is a posterior without stored graphs")
         graphs = [start.graph_at(chain % len(start.log_posterior), last) for chain in range(chains)]
-    elif hasattr(start, "edges") and hasattr(start, "nodes"):  # a networkx graph, without importing networkx
-        graphs = [check_adjacency(_matrix_of(start, target.names), target.n_nodes, "start")] * chains
     else:
-        graphs = [check_adjacency(start, target.n_nodes, "start")] * chains
+        starts = list(start) if _is_one_a_chain(start) else [start] * chains
+        if len(starts) != chains:
+            raise ParnidagError(f"start has {len(starts)} graphs for {chains} chains")
+        graphs = [_as_graph(graph, target) for graph in starts]
     for graph in graphs:
         target.check_graph(graph, "start")
     return graphs
+
+
+def _is_one_a_chain(start: Any) -> bool:
+    """Is `start` a list of graphs, or a three-dimensional array of them?"""
+    if isinstance(start, (list, tuple)):
+        return len(start) > 0 and (hasattr(start[0], "edges") or np.ndim(start[0]) == 2)
+    return isinstance(start, np.ndarray) and start.ndim == 3
+
+
+def _as_graph(start: Any, target: Target) -> Adjacency:
+    if hasattr(start, "edges") and hasattr(start, "nodes"):  # a networkx graph, without importing networkx
+        start = _matrix_of(start, target.names)
+    return check_adjacency(start, target.n_nodes, "start")
 
 
 def _matrix_of(graph: Any, names: tuple[str, ...]) -> Adjacency:

@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 MINIMUM_DRAWS = 4
 """Two half-chains of two draws: the least for which a variance within half-chains exists."""
 
-ROUNDING = 1e-10
+ROUNDING = 1e-13
 """Log posteriors closer than this, relative to the largest, differ by rounding only and count as equal."""
 
 
@@ -325,7 +325,7 @@ def merge_rounding(values: Floats) -> Floats:
     >>> merge_rounding(np.array([-100.0, -90.0, -100.0 + 1e-12]))
     array([-100.,  -90., -100.])
     """
-    order = np.sort(values, axis=None)
+    order = np.unique(values)
     if order.size == 0 or not np.isfinite(order).all():
         return values
     first_of_group = np.diff(order, prepend=-np.inf) > ROUNDING * max(1.0, float(np.abs(order).max()))

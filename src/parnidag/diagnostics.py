@@ -238,14 +238,18 @@ def _judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[s
     """Apply the limits at the top of this file, the gravest finding first."""
     problems, advice = _problems(record, figures, spread)
     n_chains = int((record.batch_iterations.sum(axis=1) > 0).sum())
-    worst_rhat = max(figures["rhat_log_posterior"] or 1.0, figures["rhat_edges_max"] or 1.0)
+    known = [figures[name] for name in ("rhat_log_posterior", "rhat_edges_max") if figures[name] is not None]
     converged: bool | None
     if problems:
         converged, verdict = False, f"not converged: {problems[0]}"
     elif n_chains < 2:
         converged, verdict = None, "cannot be known: one chain has nothing to be compared with"
         advice.append("differences between chains cannot be known from one chain: run chains=4")
-    elif _too_short(record, figures, n_chains):
+    elif not _anything_moved(record):
+        converged = None
+        verdict = "cannot be known: no chain ever left its first graph"
+        advice.append("either one graph has nearly all the probability, or the chains are stuck: try other starts")
+    elif not known or _too_short(record, figures, n_chains):
         converged = None
         verdict = "too short to say: the chains agree so far, but on too few effective draws"
         advice.append(f"run longer: draws={_more_draws(record)}")
@@ -253,7 +257,7 @@ def _judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[s
         converged = True
         verdict = (
             f"converged: {n_chains} chains agree on every edge to within {figures['disagreement_max']:.3f} "
-            f"(R-hat at most {worst_rhat:.2f})"
+            f"(R-hat at most {max(known):.2f})"
         )
     if record.settings.get("interrupted"):
         advice.append("the run was interrupted: these figures are for the part that was done")
@@ -285,8 +289,15 @@ def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tup
     return problems, advice
 
 
+def _anything_moved(record: RunRecord) -> bool:
+    counts, lengths = record.batch_counts.sum(axis=1), record.batch_iterations.sum(axis=1)
+    return bool(((counts > 0) & (counts < lengths[:, None])).any())
+
+
 def _too_short(record: RunRecord, figures: dict[str, Any], n_chains: int) -> bool:
     if record.log_posterior.shape[1] < MINIMUM_DRAWS:
+        return True
+    if figures["rhat_edges_max"] is None:  # edges changed, but the run was stopped before its chains had two halves
         return True
     ess = figures["ess_log_posterior"]  # None here: the log posterior never changes, which is no shortage of draws
     return ess is not None and ess < ESS_LIMIT_PER_CHAIN * n_chains

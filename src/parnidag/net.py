@@ -190,7 +190,11 @@ def child_of(code: int) -> int:
 
 @leaf
 def odds(log_odds: float) -> float:
-    """Return exp(log_odds) without overflow; beyond e⁷⁰⁰ nothing changes an acceptance probability any more."""
+    """Return exp(log_odds) without overflow.
+
+    Two alternatives that are both more than e⁷⁰⁰ times as likely as the present state count as equally likely, which
+    only a chain far out in the tail, on its way in, can meet.
+    """
     return math.exp(min(log_odds, 700.0))
 
 

@@ -28,6 +28,8 @@ FORBIDDEN = 0
 FREE = 1
 REQUIRED = 2
 
+MOST_LOG_ODDS = 1e4
+"""Largest log odds of one edge: beyond any evidence, yet far from swallowing the digits of a score."""
 MOST_LISTED_EDGES = 1000
 """Most forbidden or required edges that `EdgePrior.describe` lists: a dense mask has n² of them, too many to keep."""
 
@@ -145,7 +147,14 @@ class EdgePrior:
         np.fill_diagonal(status, FORBIDDEN)
         status[required] = REQUIRED
         h = 1.0 / nodes.size if self.h is None else self.h
-        log_odds = nodes.numbers(self.log_odds) + (math.log(h) - math.log1p(-h))
+        extra = nodes.numbers(self.log_odds)
+        if abs(extra).max(initial=0.0) > MOST_LOG_ODDS:
+            i, j = np.unravel_index(int(abs(extra).argmax()), extra.shape)
+            raise PriorError(
+                f"log_odds: {nodes.arrow((int(i), int(j)))} has {extra[i, j]:g}, beyond ±{MOST_LOG_ODDS:g}; "
+                "use required= or forbidden= for certainty"
+            )
+        log_odds = extra + (math.log(h) - math.log1p(-h))
         np.fill_diagonal(log_odds, 0.0)
         return ResolvedPrior(log_odds, status, max_parents, h)
 

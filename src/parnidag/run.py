@@ -8,11 +8,14 @@ iterations, shows progress and notices Ctrl-C.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,9 +163,9 @@ class Run:
         """Run all chains to the end, or until Ctrl-C."""
         with self._timed("sampling"), _worker_pool(executor, len(self.logs)) as pool:
             progress.stage("compiling, or loading compiled code")
-            waiting = {self._submit(pool, log): log for log in self.logs if not log.finished}
-            try:
-                while waiting:
+            with self._interruptible():
+                waiting = {self._submit(pool, log): log for log in self.logs if not log.finished}
+                while waiting and not self.interrupted:
                     finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
                     for future in finished:
                         log = waiting.pop(future)
@@ -170,8 +173,8 @@ class Run:
                         progress.update(self._status(log))
                         if not log.finished:
                             waiting[self._submit(pool, log)] = log
-            except KeyboardInterrupt:
-                self._stop(waiting)
+                if self.interrupted:
+                    self._stop(waiting)
 
     def _submit(self, pool: Executor, log: ChainLog) -> Future[tuple[Chain, int, float]]:
         steps = max(FIRST_SEGMENT, int(log.rate * SEGMENT_SECONDS))
@@ -191,8 +194,7 @@ class Run:
             log.pass_boundary(self.sampler, self.plan.thin)
 
     def _stop(self, waiting: dict[Future[tuple[Chain, int, float]], ChainLog]) -> None:
-        """Let the running segments end and keep what they made; a second Ctrl-C gives up on them."""
-        self.interrupted = True
+        """Let the running segments end and keep what they made."""
         for future in waiting:
             future.cancel()
         for future, log in waiting.items():
@@ -220,6 +222,27 @@ class Run:
             omega=self.sampler.gauges(log.chain).get("omega"),
             edges=log.chain.edge_count,
         )
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C ask for an end at the next safe place; a second one ends at once.
+
+        Only the main thread can do this; elsewhere an interruption is the caller's affair.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ask(signal_number: int, frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        before = signal.signal(signal.SIGINT, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

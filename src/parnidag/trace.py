@@ -1,7 +1,7 @@
 """What a chain writes down while it runs: stored draws and the best graph so far.
 
-Kernels call `observe` once after every iteration. Draws go into a buffer of edge codes; when the next one does not fit,
-the segment ends early and the run empties the buffer, so a chain of any length needs bounded memory.
+Kernels call `observe` once after every iteration. Draws go into a buffer of arcs; when it might not hold one more, the
+segment ends early and the run empties the buffer, so a chain of any length needs bounded memory.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag._types import Bytes, Codes, Floats, Integers
 from parnidag.net import ONE, ZERO, Net, recompute_log_posterior
 
-IMPROVEMENT = 1e-9
-"""A graph is a new best only when it beats the old one by more than rounding."""
+IMPROVEMENT = 1e-12
+"""A graph is a new best only when it beats the old one by more than rounding, relative to the score."""
 
 
 class TraceArrays(NamedTuple):
@@ -23,7 +23,7 @@ class TraceArrays(NamedTuple):
 
     frame: Bytes
     draw_codes: Codes
-    """Edge codes of the buffered draws, one draw after the other."""
+    """Arcs of the buffered draws, one draw after the other."""
     draw_ends: Integers
     """Where each buffered draw ends in `draw_codes`."""
     draw_scores: Floats
@@ -90,21 +90,38 @@ def close_trace(trace: Trace, arrays: TraceArrays) -> None:
     arrays.floats[0] = trace.best_score
 
 
+@kernel
+def begin_segment(net: Net, trace: Trace) -> bool:
+    """Take note of the graph a chain starts at; False when the buffer must be emptied first."""
+    if net.now == ZERO:
+        keep_best(net, trace)
+    return has_room(trace)
+
+
 @leaf
 def observe(net: Net, trace: Trace) -> bool:
-    """Finish one iteration; False when a draw is due that the buffer cannot hold."""
+    """Finish one iteration; False when the buffer must be emptied before the next."""
     net.now += ONE
-    if net.log_posterior > trace.best_score + IMPROVEMENT:
+    if net.log_posterior > trace.best_score + IMPROVEMENT * (1.0 + abs(trace.best_score)):
         keep_best(net, trace)
     trace.until_draw -= ONE
     if trace.until_draw == ZERO:
-        return store_draw(net, trace)
+        store_draw(net, trace)
+        return has_room(trace)
     return True
+
+
+@kernel
+def has_room(trace: Trace) -> bool:
+    """Does the buffer hold one more draw, however many edges it may have?"""
+    used = trace.draw_ends[trace.buffered - 1] if trace.buffered > 0 else ZERO
+    return trace.buffered < trace.draw_ends.size and trace.draw_codes.size - used >= trace.best_codes.size
 
 
 @kernel
 def keep_best(net: Net, trace: Trace) -> None:
     """Copy the present graph as the best one seen."""
+    recompute_log_posterior(net)
     trace.best_score = net.log_posterior
     trace.best_count = net.edge_count
     for k in range(net.edge_count):
@@ -112,28 +129,16 @@ def keep_best(net: Net, trace: Trace) -> None:
 
 
 @kernel
-def store_draw(net: Net, trace: Trace) -> bool:
-    """Append the present graph to the buffer, or return False and leave the draw due.
+def store_draw(net: Net, trace: Trace) -> None:
+    """Append the present graph to the buffer.
 
     The log posterior is summed afresh here: draws fall at the same iterations however a run is cut into segments.
     """
-    start = trace.draw_ends[trace.buffered - 1] if trace.buffered > 0 else ZERO
-    end = start + net.edge_count
-    if trace.buffered == trace.draw_ends.size or end > trace.draw_codes.size:
-        return False
     recompute_log_posterior(net)
+    start = trace.draw_ends[trace.buffered - 1] if trace.buffered > 0 else ZERO
     for k in range(net.edge_count):
         trace.draw_codes[start + k] = net.edges[k]
-    trace.draw_ends[trace.buffered] = end
+    trace.draw_ends[trace.buffered] = start + net.edge_count
     trace.draw_scores[trace.buffered] = net.log_posterior
     trace.buffered += ONE
     trace.until_draw = trace.thin
-    return True
-
-
-@kernel
-def ready(net: Net, trace: Trace) -> bool:
-    """Store the draw that the last segment had no room for, if any; False when there is still no room."""
-    if trace.until_draw == ZERO:
-        return store_draw(net, trace)
-    return True

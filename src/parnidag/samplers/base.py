@@ -106,7 +106,7 @@ def new_chain(target: Target, graph: Adjacency, seed: int, index: int) -> Chain:
     arrays = target.empty_graph()
     arrays.rng[:] = random_state(seed, index)
     most = arrays.edges.size
-    buffer_codes = max(BUFFERED_DRAWS * 4 * target.n_nodes, most)
+    buffer_codes = max(BUFFERED_DRAWS * 4 * target.n_nodes, 2 * most)
     chain = Chain(index, arrays, make_trace(most, buffer_codes, BUFFERED_DRAWS))
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain

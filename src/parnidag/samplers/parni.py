@@ -22,7 +22,7 @@ import numpy as np
 
 from parnidag._jit import entry, kernel, leaf, make_frame
 from parnidag._random import happens, pick
-from parnidag._types import Floats, int64
+from parnidag._types import Floats, int64, is_number
 from parnidag.errors import ParnidagError
 from parnidag.memo import flipped_score
 from parnidag.net import (
@@ -58,8 +58,10 @@ from parnidag.samplers.tuning import (
 )
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
-from parnidag.trace import TraceArrays, close_trace, observe, open_trace, ready
+from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
+LEAST_KAPPA = 1e-8
+"""Below this η could not be told from 0 or 1."""
 STAY, FIRST, SECOND = 0, 1, 2
 """A block's choice: as it is; (i, j) flipped; the edge as j → i."""
 UNDO_HERE = int64(4)
@@ -110,10 +112,10 @@ class PARNI:
         ):
             if getattr(self, argument) not in allowed:
                 raise ParnidagError(f"{argument} must be one of {allowed}, got {getattr(self, argument)!r}")
-        if not _is_number(self.target_evaluations) or not 0 < self.target_evaluations < math.inf:
+        if not is_number(self.target_evaluations) or not 0 < self.target_evaluations < math.inf:
             raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
-        if self.kappa is not None and (not _is_number(self.kappa) or not 0 < self.kappa < 0.5):
-            raise ParnidagError(f"kappa must be a number between 0 and 0.5, or None, got {self.kappa!r}")
+        if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
+            raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
 
     def default_thin(self, n_nodes: int) -> int:
         """Return the default number of iterations between draws: 10 a node, at least 500."""
@@ -162,14 +164,13 @@ class PARNI:
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
-        return {"name": self.name, **asdict(self)}
+        settings = asdict(self)
+        settings["target_evaluations"] = float(self.target_evaluations)
+        settings["kappa"] = None if self.kappa is None else float(self.kappa)
+        return {"name": self.name, **settings}
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @entry
@@ -189,7 +190,7 @@ def advance_parni(
         refresh_eta(net, run, ZERO)
         run.next_refresh = next_refresh(net.n, ZERO)
     done = int64(0)
-    if ready(net, trace):
+    if begin_segment(net, trace):
         while done < steps:
             parni_iteration(net, run)
             adapt(net, run)

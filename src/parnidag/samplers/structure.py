@@ -39,7 +39,7 @@ from parnidag.net import (
 from parnidag.prior import FREE
 from parnidag.samplers.base import Chain
 from parnidag.target import Target
-from parnidag.trace import TraceArrays, close_trace, observe, open_trace, ready
+from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
 FLIP, ADD, DELETE, REVERSE = int64(0), int64(1), int64(2), int64(3)
 MOVES = ("flip", "add", "delete", "reverse")
@@ -150,7 +150,7 @@ def advance_structure(
     net: Net = open_net(problem, graph, scratch)
     trace = open_trace(trace_arrays)
     done = int64(0)
-    if ready(net, trace):
+    if begin_segment(net, trace):
         while done < steps:
             move = adr_move(net) if reversals else FLIP
             accepted = structure_step(net, move)

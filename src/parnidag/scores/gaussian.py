@@ -17,9 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag._jit import kernel
-from parnidag._types import Floats, Integers
+from parnidag._types import Floats, Integers, is_number
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
+
+LEAST_G, MOST_G = 1e-8, 1e12
+"""Slab variances between which the arithmetic is sound."""
 
 
 class GaussianTable(NamedTuple):
@@ -58,8 +61,10 @@ class Gaussian:
     g: float = 10.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.g, bool) or not isinstance(self.g, (int, float)) or not 0 < self.g < math.inf:
-            raise ParnidagError(f"g must be a positive number (the slab variance), got {self.g!r}")
+        if not is_number(self.g) or not LEAST_G <= self.g <= MOST_G:
+            raise ParnidagError(
+                f"g must be a positive number (the slab variance), from {LEAST_G:g} to {MOST_G:g}, got {self.g!r}"
+            )
 
     def table(self, data: Data) -> GaussianTable:
         """Reduce the data to the matrices and coefficients of this score."""
@@ -68,10 +73,10 @@ class Gaussian:
         parents = np.arange(n_nodes)
         constant = math.lgamma(n_rows / 2) - n_rows / 2 * math.log(math.pi)
         coefficients = np.empty((3, n_nodes))
-        coefficients[0] = constant - parents / 2 * math.log(self.g)
+        coefficients[0] = constant - parents / 2 * math.log(float(self.g))
         coefficients[1] = -0.5
         coefficients[2] = -n_rows / 2
-        shifted = gram + np.eye(n_nodes) / self.g
+        shifted = gram + np.eye(n_nodes) / float(self.g)
         return GaussianTable(shifted, np.ascontiguousarray(np.diag(gram)), coefficients, 1.0)
 
     def describe(self) -> dict[str, object]:

@@ -42,7 +42,6 @@ def fill_node(problem: Problem, scratch: Scratch, branch: Integers, j: int, scor
     needed = required_bits(problem, j)
     others = int64(problem.status.shape[0]) - ONE
     subset, depth, bit = ZERO, ZERO, ZERO
-    prior = 0.0
     if needed == ZERO:
         scores[0] = score_from_factor(problem.table, j, scratch.family, depth, scratch.factor)
     while True:
@@ -53,10 +52,9 @@ def fill_node(problem: Problem, scratch: Scratch, branch: Integers, j: int, scor
                 branch[depth], scratch.family[depth] = bit, parent
                 depth += ONE
                 subset |= ONE << bit
-                prior += problem.log_odds[parent, j]
                 if subset & needed == needed:
                     local = score_from_factor(problem.table, j, scratch.family, depth, scratch.factor)
-                    scores[subset] = prior + local
+                    scores[subset] = local + log_prior(problem, scratch.family, depth, j)
             bit += ONE
         elif depth == ZERO:
             return
@@ -64,8 +62,16 @@ def fill_node(problem: Problem, scratch: Scratch, branch: Integers, j: int, scor
             depth -= ONE
             bit = branch[depth]
             subset ^= ONE << bit
-            prior -= problem.log_odds[scratch.family[depth], j]
             bit += ONE
+
+
+@kernel
+def log_prior(problem: Problem, family: Integers, count: int, j: int) -> float:
+    """Return the log prior weight of the first `count` parents in `family`."""
+    total = 0.0
+    for k in range(count):
+        total += problem.log_odds[family[k], j]
+    return total
 
 
 @kernel
