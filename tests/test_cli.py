@@ -364,7 +364,7 @@ def test_demo_compares_with_the_truth(calls, capsys):
     assert "Converged, as far as can be seen." in lines
     assert lines[-1].endswith("parnidag sample your.csv -o posterior.nc")
     data, options = calls[0]
-    assert list(data.columns) == names
+    assert list(data.names) == names
     assert options["seed"] == garden.seed
 
 
@@ -372,7 +372,7 @@ def test_demo_options(calls, capsys):
     names = list(example_network().names)
     calls.result = StubPosterior(pd.DataFrame(0.0, index=names, columns=names))
     assert cli.run(["demo", "--seed", "5", "--rows", "60"]) == 0
-    assert calls[0][0].shape == (60, 20)
+    assert calls[0][0].values.shape == (60, 20)
     assert calls[0][1]["seed"] == 5
     assert "60 simulated rows (seed 5)" in capsys.readouterr().out
 

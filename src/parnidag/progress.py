@@ -189,7 +189,8 @@ class PlainProgress:
         best = max(status.log_posterior for status in statuses)
         rate = sum(status.iterations_per_second for status in statuses if status.stage != "done")
         parts = [f"{slowest.stage}, {fraction:.0%} of {_count(self._chains, 'chain')}"]
-        parts.append(f"{_rate(rate)} iterations/s")
+        if rate > 0:  # unknown until the compiler is done
+            parts.append(f"{_rate(rate)} iterations/s")
         parts.append(f"best log posterior {best:.1f}")
         if slowest.seconds_left is not None:
             parts.append(f"about {_duration(slowest.seconds_left)} left")
