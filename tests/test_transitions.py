@@ -33,6 +33,13 @@ def test_kernel_leaves_the_posterior_invariant(kernel, prior):
     assert found["moves"] > 0.05  # a kernel that never moves is invariant too
 
 
+def test_metropolised_gibbs_moves_more_than_plain_gibbs():
+    """Both are exact; moving more in every direction is why the Metropolised one was chosen (Peskun's order)."""
+    chosen, plain = figures("PARNI gibbs", "free"), figures("PARNI gibbs", "free", "plain Gibbs")
+    assert plain["invariance"] < 1e-12
+    assert chosen["moves"] > 1.2 * plain["moves"]
+
+
 @pytest.mark.parametrize("twin", ["equation 7 as printed", "phantom states", "fixed order"])
 def test_misprinted_variant_is_caught(twin):
     found = figures("PARNI printed", "free", twin)

@@ -221,6 +221,13 @@ def choice_noting_pairs(net, run, first, second, code):
     return PRODUCTION_CHOICE(net, run, first, second, code)
 
 
+def plain_gibbs(net, first, second, code):
+    """Draw the next state with its own probability, the present one included: exact, but it stays more often."""
+    w1 = math.exp(first) if parni.first_possible(net, code) else 0.0
+    w2 = math.exp(second) if parni.second_possible(net, code) else 0.0
+    return parni.pick(net.rng, w1 / (1.0 + w1 + w2), w2 / (1.0 + w1 + w2))
+
+
 def fixed_order(net, run):
     """Blocks in the order of their node pairs, instead of a random one."""
     keys = [tuple(sorted((int(code) >> 16, int(code) & 0xFFFF))) for code in run.block_codes[: run.blocks]]
@@ -267,6 +274,7 @@ BROKEN = {
     "equation 7 as printed": {"log_acceptance": printed_equation_7},
     "phantom states": {"reverse_normaliser": phantom_states, "printed_choice": choice_noting_pairs},
     "fixed order": {"shuffle_blocks": fixed_order},
+    "plain Gibbs": {"gibbs_choice": plain_gibbs},
 }
 
 
