@@ -161,7 +161,9 @@ MISTAKES = [
     (["sample", "data.csv", "--sampler", "best"], "--sampler"),
     (["sample", "data.csv", "--sampler", "adr", "--kernel", "gibbs"], "--kernel gibbs belongs to --sampler parni"),
     (["sample", "data.csv", "--missing", "guess"], "--missing"),
-    (["sample", "data.csv", "--start", "full"], "--start"),
+    (["sample", "data.csv", "--draws", "1.9"], "1.9 is not a whole number"),
+    (["simulate", "-o", "data.xlsx"], "name it *.csv"),
+    (["simulate", "-o", "new.csv", "--nodes", "1"], "at least 2 nodes"),
     (["sample", "data.csv", "--forbid", "A"], "--forbid 'A'"),
     (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
     (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
@@ -198,7 +200,7 @@ def test_a_mistake_is_one_line_before_any_work(arguments, named, calls, table, c
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (ParnidagError("draws=0 is\n  too few"), "parnidag: error: draws=0 is too few\n"),
+        (ParnidagError("draws=0 is\n  too few"), "parnidag: error: --draws 0 is too few\n"),
         (PermissionError(13, "Permission denied", "/locked"), "parnidag: error: /locked: Permission denied\n"),
     ],
 )
@@ -221,15 +223,13 @@ def test_a_fault_of_ours_is_not_dressed_up_as_the_users(calls):
 
 @pytest.mark.usefixtures("table")
 def test_options_reach_the_sampler(calls):
-    words = (
-        "sample data.csv --draws 7 --tune 8 --thin 9 --chains 2 --seed 3 --g 4 --h 0.2 --max-parents 2 --start empty"
-    )
+    words = "sample data.csv --draws 7 --tune 8 --thin 9 --chains 2 --seed 3 --g 4 --h 0.2 --max-parents 2"
     assert (
         cli.run([*words.split(), "--sampler", "mc3", "--forbid", "A,B", "--forbid", "B -> C", "--require", "A→C"]) == 0
     )
     data, options = calls[0]
     assert data.names == ("A", "B", "C")
-    expected = {"draws": 7, "tune": 8, "thin": 9, "chains": 2, "seed": 3, "start": "empty", "progress": None}
+    expected = {"draws": 7, "tune": 8, "thin": 9, "chains": 2, "seed": 3, "progress": None}
     assert {name: options[name] for name in expected} == expected
     assert options["score"] == parnidag.scores.Gaussian(g=4.0)
     assert options["sampler"] == parnidag.samplers.MC3()
@@ -301,10 +301,11 @@ def test_interrupted_sampling_is_printed_and_saved(calls, table, capsys):
 
 
 @pytest.mark.usefixtures("table")
-def test_interrupt_elsewhere_is_quiet(calls, capsys):
-    calls.result = KeyboardInterrupt()
+@pytest.mark.parametrize(("reason", "line"), [((), "interrupted\n"), (("nothing yet",), "interrupted: nothing yet\n")])
+def test_interrupt_elsewhere_says_why_nothing_is_left(reason, line, calls, capsys):
+    calls.result = KeyboardInterrupt(*reason)
     assert cli.run(SAMPLE) == 130
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", f"parnidag: {line}")
 
 
 @pytest.mark.usefixtures("table")
@@ -354,7 +355,7 @@ def test_demo_compares_with_the_truth(calls, capsys):
     calls.result = StubPosterior(probabilities)
     assert cli.run(["demo"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines[2:-4]}
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines[2:-5]}
     assert rows["compost", "earthworms"] == ["0.980", "yes"]
     assert rows["rain", "altitude"] == ["0.750", "reversed"]
     assert rows["altitude", "rain"] == ["0.250", "yes"]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from parnidag.cli_screens import print_beside_truth, print_conclusion, print_edges, print_table, say
+from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, print_edges, print_table, say
 
 
 def summary(names=("A", "B", "C")):
@@ -69,7 +69,17 @@ def test_columns_without_any_figure_are_left_out(capsys):
 
 def test_without_probable_edges_there_is_no_table(capsys):
     print_edges(summary(), 0.95, nodes=3)
-    assert capsys.readouterr().out == "3 nodes, 0 edges with probability 0.95 or more.\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "3 nodes, 0 edges with probability 0.95 or more.",
+        "The most probable: A → B 0.90, B → C 0.60, C → A 0.20. A lower --threshold lists more.",
+    ]
+    print_edges(summary().head(0), 0.95, nodes=3)
+    assert capsys.readouterr().out.splitlines()[1] == "No edge was seen at all."
+
+
+def test_advice_is_given_in_words_of_the_command_line():
+    said = in_option_words("run longer (draws=4000, chains=4), missing='drop', or parnidag.sample")
+    assert said == "run longer (--draws 4000, --chains 4), --missing drop, or parnidag sample"
 
 
 def test_truth_beside_the_answer(capsys):

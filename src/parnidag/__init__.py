@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from parnidag._version import __version__
 
 if TYPE_CHECKING:
-    from parnidag import samplers, scores
+    from parnidag import samplers, scores, space
     from parnidag.api import exact, sample
     from parnidag.data import Data
     from parnidag.errors import ParnidagError
@@ -32,9 +32,10 @@ __all__ = [
     "samplers",
     "scores",
     "simulate",
+    "space",
 ]
 
-_MODULES = frozenset({"samplers", "scores"})
+_MODULES = frozenset({"samplers", "scores", "space"})
 
 _HOMES = {
     "Data": "parnidag.data",

@@ -23,6 +23,7 @@ from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
 from parnidag.scores import Gaussian
+from parnidag.space.given import as_skeleton
 from parnidag.space.tables import all_local_scores
 from parnidag.target import Score, Target
 
@@ -35,7 +36,7 @@ def sample(
     score: Score | None = None,
     prior: EdgePrior | None = None,
     sampler: Sampler | None = None,
-    space: None = None,
+    space: Any = None,
     start: Start = None,
     draws: int = 1000,
     tune: int | None = None,
@@ -60,7 +61,9 @@ def sample(
     sampler
         `samplers.PARNI()` by default; also `samplers.ADR()` and `samplers.MC3()`.
     space
-        Reserved for search spaces, which this version does not have yet: must be None.
+        A skeleton that says which parents to consider first: `space.pc(data)`, an adjacency matrix, a networkx graph, a
+        result of causal-learn's PC or GES, or an earlier `Posterior`. PARNI takes its warm start from it (Appendix C
+        of the paper), where every other edge stays possible. None: from the strongest correlations of each node.
     start
         Where chains start: None or ``"empty"`` for the graph without edges (but those required), a graph (adjacency
         matrix with [i, j] meaning i → j, or a `networkx.DiGraph` with the column names as nodes), a list of one graph
@@ -98,7 +101,7 @@ def sample(
     >>> posterior.edge_probabilities.shape
     (5, 5)
     """
-    _refuse_unavailable(space=space, checkpoint=checkpoint)
+    _refuse_unavailable(checkpoint=checkpoint)
     _check_kinds(sampler=sampler, score=score, prior=prior, executor=executor, progress=progress)
     began = time.perf_counter()
     sampler = PARNI() if sampler is None else sampler
@@ -108,7 +111,8 @@ def sample(
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 2 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
-    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains))
+    skeleton = None if space is None else as_skeleton(space, target.names)
+    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), skeleton)
     with make_progress(progress, plan.chains) as display:
         run.prepare(display)
         run.execute(executor, display)

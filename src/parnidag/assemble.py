@@ -40,6 +40,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         "thin": plan.thin,
         "chains": plan.chains,
         "seed": plan.seed,
+        "skeleton_pairs": None if run.skeleton is None else int(np.triu(run.skeleton).sum()),
         "interrupted": run.interrupted,
         "timings": {**run.timings, "total": seconds},
     }

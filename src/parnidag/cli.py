@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter, Token
 
 from parnidag._version import __version__
-from parnidag.cli_screens import print_beside_truth, print_conclusion, print_edges, say
+from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, print_edges, say
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -33,8 +33,23 @@ BROKEN_PIPE = 141
 PIPE_WIDTH = 250
 """Help in a pipe is not wrapped: a pager or `grep` sees whole options."""
 
+LONG_SECONDS = 2.0
+"""From here on, `exact` says beforehand how long it takes."""
+
 DEMO_DRAWS = 500
 """Half the default, which is plenty for the demo's network and keeps it to a few seconds."""
+
+
+def _whole(kind: type, tokens: Sequence[Token]) -> int:
+    """Read a whole number; 1.5 is refused, not rounded."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value} is not a whole number") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+MaybeWhole = Annotated[int | None, Parameter(converter=_whole)]
 
 app = App(
     name="parnidag",
@@ -60,7 +75,7 @@ class ModelOptions:
     require: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
     """An edge that every graph must have, written the same way. Repeatable."""
 
-    max_parents: int | None = None
+    max_parents: MaybeWhole = None
     """The most parents a node may have."""
 
     missing: Literal["raise", "drop"] = "raise"
@@ -89,19 +104,19 @@ class ModelOptions:
 class SamplingOptions:
     """How long the chains run, and which algorithm drives them."""
 
-    draws: int = 1000
+    draws: Whole = 1000
     """Graphs kept from each chain."""
 
-    tune: int | None = None
+    tune: MaybeWhole = None
     """Iterations before the first draw, not kept. Default: chosen from the number of nodes."""
 
-    thin: int | None = None
+    thin: MaybeWhole = None
     """Iterations from one draw to the next. Default: chosen from the number of nodes."""
 
-    chains: int = 4
+    chains: Whole = 4
     """Independent chains; at least two are needed to judge convergence."""
 
-    seed: int | None = None
+    seed: MaybeWhole = None
     """Seed: the same one gives the same result. Default: a fresh one, kept in the result."""
 
     sampler: Literal["parni", "adr", "mc3"] = "parni"
@@ -109,9 +124,6 @@ class SamplingOptions:
 
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
-
-    start: Literal["empty"] | None = None
-    """Start from the empty graph. Default: the sampler's own start."""
 
     def algorithm(self) -> Sampler:
         """Build the sampler."""
@@ -177,7 +189,7 @@ class OutputOptions:
 
 
 @app.command
-def demo(*, seed: int | None = None, rows: int = 400) -> int:
+def demo(*, seed: MaybeWhole = None, rows: Whole = 400) -> int:
     """Sample a small known network and compare the answer with the truth.
 
     Parameters
@@ -201,6 +213,7 @@ def demo(*, seed: int | None = None, rows: int = 400) -> int:
     posterior = parnidag.sample(table, draws=DEMO_DRAWS, seed=truth.seed)
     print_beside_truth(posterior.edge_probabilities, truth)
     print_conclusion(posterior)
+    say("Where both directions of an edge are near one half, the data cannot tell them apart.")
     say("Next, your own table:  parnidag sample your.csv -o posterior.nc")
     return _exit_code(posterior)
 
@@ -216,7 +229,7 @@ def sample(
 ) -> int:
     """Sample the graphs that could have made a table of data.
 
-    Ctrl-C stops the chains early and still prints and saves what they have found.
+    Ctrl-C stops the chains early; once every chain has a draw, what they have found is still printed and saved.
 
     Parameters
     ----------
@@ -234,7 +247,6 @@ def sample(
         score=score,
         prior=prior,
         sampler=sampler,
-        start=sampling.start,
         draws=sampling.draws,
         tune=sampling.tune,
         thin=sampling.thin,
@@ -251,8 +263,8 @@ def exact(
     data: Path,
     /,
     *,
-    draws: int = 0,
-    seed: int | None = None,
+    draws: Whole = 0,
+    seed: MaybeWhole = None,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     results: OutputOptions = OutputOptions(),  # noqa: B008
 ) -> int:
@@ -272,8 +284,10 @@ def exact(
     import parnidag
     from parnidag import scores
 
-    score, prior = scores.Gaussian(g=model.g), model.prior()
-    posterior = parnidag.exact(model.data(data), score=score, prior=prior, draws=draws, seed=seed)
+    score, prior, table = scores.Gaussian(g=model.g), model.prior(), model.data(data)
+    if not results.quiet:
+        _announce_long_sum(table.n_nodes, draws > 0)
+    posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
     return _exit_code(posterior)
 
@@ -282,10 +296,10 @@ def exact(
 def simulate(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"], metavar="FILE.csv")],
-    nodes: int = 20,
-    edges: int | None = None,
-    rows: int = 500,
-    seed: int | None = None,
+    nodes: Whole = 20,
+    edges: MaybeWhole = None,
+    rows: Whole = 500,
+    seed: MaybeWhole = None,
     noise: float = 1.0,
     truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
 ) -> int:
@@ -311,8 +325,13 @@ def simulate(
     from parnidag.simulation import simulate as simulate_network
     from parnidag.simulation import write_csv
 
+    for option, path in (("--output", output), ("--truth", truth)):
+        if path is not None and path.suffix != ".csv":
+            raise ParnidagError(f"{option} {path}: tables are written as CSV, so name it *.csv")
     _check_writable("--output", output)
     _check_writable("--truth", truth, output)
+    if nodes < 2:
+        raise ParnidagError(f"--nodes {nodes}: a graph to be found needs at least 2 nodes")
     simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
     write_csv(output, simulation.names, simulation.values)
     size = f"{rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}"
@@ -353,8 +372,19 @@ def run(arguments: Sequence[str]) -> int:
         return BROKEN_PIPE
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        sys.stderr.write(f"parnidag: interrupted{': ' + str(stop) if str(stop) else ''}\n")
         return INTERRUPTED
+
+
+def _announce_long_sum(nodes: int, draws: bool) -> None:
+    """Say how long an exact solution takes, if it is long enough to wonder whether anything happens."""
+    from parnidag.referee import check_size, estimate
+
+    check_size(nodes, draws)
+    seconds, words = estimate(nodes, draws)
+    if seconds > LONG_SECONDS:
+        sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes, {words}\n")
 
 
 def _make_help_fit() -> None:
@@ -368,7 +398,7 @@ def _make_help_fit() -> None:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"parnidag: error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"parnidag: error: {in_option_words(' '.join(message.split()))}\n")
     return USER_MISTAKE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,18 @@ if TYPE_CHECKING:
     from parnidag.posterior import Posterior
     from parnidag.simulation import Simulation
 
+MOST_LIKELY = 5
+"""How many edges are named when none is probable enough for the table."""
+
 
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
     """Print the probable edges, with the columns that this kind of result has."""
     probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
     say(f"{nodes} nodes, {_number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
     if probable.empty:
+        likeliest = summary.sort_values("probability", ascending=False, kind="stable").head(MOST_LIKELY)
+        shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest.itertuples())
+        say(f"The most probable: {shown}. A lower --threshold lists more." if shown else "No edge was seen at all.")
         return
     formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
     known = [name for name in formats if name in probable and probable[name].notna().any()]
@@ -62,7 +69,14 @@ def print_conclusion(posterior: Posterior) -> None:
     diagnostics = posterior.diagnostics()
     say(diagnostics.verdict)
     for advice in diagnostics.advice:
-        say(f"- {advice}")
+        say(f"- {in_option_words(advice)}")
+
+
+def in_option_words(text: str) -> str:
+    """Turn the library's way of naming arguments into options: draws=4000 becomes --draws 4000."""
+    text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
+    text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
+    return text.replace("parnidag.sample", "parnidag sample")
 
 
 def _cell(value: object, number_format: str) -> str:

@@ -103,6 +103,8 @@ class Diagnostics:
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
         lines += [line for item in self.advice for line in _wrapped("advice", item)]
+        if self.iterations is None:  # exact: there were no chains to speak of
+            return "\n".join(lines)
         figures = {
             "log posterior": f"R-hat {_shown(self.rhat_log_posterior)}, ESS {_shown(self.ess_log_posterior, 0)} bulk, "
             f"{_shown(self.ess_tail_log_posterior, 0)} tail",
@@ -114,7 +116,7 @@ class Diagnostics:
         for name in ("acceptance", "evaluations", "omega", "iterations", "iterations_per_second", "memo_hit_rate"):
             values = getattr(self, name)
             if values is not None:
-                figures[name.replace("_", " ").replace("iterations per second", "iterations/s")] = _by_chain(values)
+                figures[name.replace("_", " ").replace("iterations per second", "per CPU second")] = _by_chain(values)
         if self.timings:
             figures["seconds"] = ", ".join(f"{stage} {seconds:.3g}" for stage, seconds in self.timings.items())
         for name, text in figures.items():
@@ -240,11 +242,12 @@ def _judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[s
     n_chains = int((record.batch_iterations.sum(axis=1) > 0).sum())
     known = [figures[name] for name in ("rhat_log_posterior", "rhat_edges_max") if figures[name] is not None]
     converged: bool | None
+    if n_chains < 2:
+        advice.append("differences between chains cannot be known from one chain: run chains=4")
     if problems:
         converged, verdict = False, f"not converged: {problems[0]}"
     elif n_chains < 2:
         converged, verdict = None, "cannot be known: one chain has nothing to be compared with"
-        advice.append("differences between chains cannot be known from one chain: run chains=4")
     elif not _anything_moved(record):
         converged = None
         verdict = "cannot be known: no chain ever left its first graph"

@@ -133,17 +133,22 @@ def check_size(n: int, draws: bool) -> None:
     limit = MAX_NODES_FOR_DRAWS if draws else MAX_NODES
     if n <= limit:
         return
+    what = "exact draws of graphs" if draws else "exact edge probabilities"
+    without_draws = f" Edge probabilities without draws go up to {MAX_NODES} nodes." if draws else ""
+    raise ParnidagError(
+        f"{what} are limited to {limit} nodes, got {n}: this would take {estimate(n, draws)[1]}.{without_draws} "
+        "Use parnidag.sample, which has no such limit."
+    )
+
+
+def estimate(n: int, draws: bool) -> tuple[float, str]:
+    """Return about how many seconds a solution takes, and that with its memory in words."""
     bounded = min(n, 60)  # keeps the estimates inside the range of a float; far beyond "more than" anyway
     table = 3.0**bounded if draws else 6 * 2.0**bounded
     memory = 8 * (3 * bounded * 2.0 ** (bounded - 1) + table)  # the weights as given, scaled, and summed over subsets
     seconds = SECONDS_PER_TERM_FOR_DRAWS * 4.0**bounded if draws else SECONDS_PER_TERM * 3.0**bounded
-    what = "exact draws of graphs" if draws else "exact edge probabilities"
-    without_draws = f" Edge probabilities without draws go up to {MAX_NODES} nodes." if draws else ""
-    raise ParnidagError(
-        f"{what} are limited to {limit} nodes, got {n}: this would take {_readable(memory, _MEMORY_UNITS)} "
-        f"of memory and {_readable(seconds, _TIME_UNITS)} on one core.{without_draws} "
-        "Use parnidag.sample, which has no such limit."
-    )
+    words = f"{_readable(memory, _MEMORY_UNITS)} of memory and {_readable(seconds, _TIME_UNITS)} on one core"
+    return seconds, words
 
 
 _MEMORY_UNITS = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"))

@@ -140,9 +140,16 @@ def run_segment(sampler: Sampler, target: Target, chain: Chain, steps: int) -> t
 class Run:
     """The chains of one call of `sample`, from their first to their last segment."""
 
-    def __init__(self, target: Target, sampler: Sampler, plan: Plan, starts: list[Adjacency]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        sampler: Sampler,
+        plan: Plan,
+        starts: list[Adjacency],
+        skeleton: Adjacency | None = None,
+    ) -> None:
         self.target, self.sampler, self.plan = target, sampler, plan
-        self.starts = starts
+        self.starts, self.skeleton = starts, skeleton
         self.logs: list[ChainLog] = []
         self.timings: dict[str, float] = {}
         self.interrupted = False
@@ -151,7 +158,7 @@ class Run:
         """Do what all chains share, then set up each chain."""
         with self._timed("warm start"):
             progress.stage("warm start")
-            prepared = self.sampler.prepare(self.target)
+            prepared = self.sampler.prepare(self.target, self.skeleton)
         with self._timed("set-up of chains"):
             for index, graph in enumerate(self.starts):
                 chain = new_chain(self.target, graph, self.plan.seed, index)

@@ -76,8 +76,8 @@ class Sampler(Protocol):
         """Return the iterations between stored draws when the user gives none."""
         ...
 
-    def prepare(self, target: Target) -> Any:
-        """Compute once what all chains share."""
+    def prepare(self, target: Target, skeleton: Adjacency | None = None) -> Any:
+        """Compute once what all chains share; refuse a skeleton that the sampler has no use for."""
         ...
 
     def begin(self, target: Target, prepared: Any, chain: Chain, tune: int) -> None:

@@ -24,6 +24,7 @@ from parnidag._jit import entry, kernel, leaf, make_frame
 from parnidag._random import happens, pick
 from parnidag._types import Floats, int64, is_number
 from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency
 from parnidag.memo import flipped_score
 from parnidag.net import (
     ONE,
@@ -121,9 +122,9 @@ class PARNI:
         """Return the default number of iterations between draws: 10 a node, at least 500."""
         return max(500, 10 * n_nodes)
 
-    def prepare(self, target: Target) -> Floats:
-        """Compute the warm start π̃ of the edge probabilities (Appendix C)."""
-        return warm_start(target, self._kappa(target.n_nodes))
+    def prepare(self, target: Target, skeleton: Adjacency | None = None) -> Floats:
+        """Compute the warm start π̃ of the edge probabilities (Appendix C), from a skeleton if there is one."""
+        return warm_start(target, self._kappa(target.n_nodes), skeleton)
 
     def begin(self, target: Target, prepared: Floats, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""

@@ -15,6 +15,8 @@ import numpy as np
 from parnidag._jit import entry, kernel
 from parnidag._random import below, happens
 from parnidag._types import Integers, int64
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency
 from parnidag.memo import flipped_score
 from parnidag.net import (
     ABSENT,
@@ -68,8 +70,10 @@ class _StructureSampler:
         """Return the default number of iterations between draws: 100 a node, at least 5000."""
         return max(5000, 100 * n_nodes)
 
-    def prepare(self, target: Target) -> None:
-        """Prepare nothing: these samplers need no set-up."""
+    def prepare(self, target: Target, skeleton: Adjacency | None = None) -> None:
+        """Prepare nothing: these samplers propose every edge and need no set-up."""
+        if skeleton is not None:
+            raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
 
     def begin(self, target: Target, prepared: None, chain: Chain, tune: int) -> None:
         """Give a new chain its move counters."""

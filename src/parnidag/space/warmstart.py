@@ -12,7 +12,9 @@ import math
 import numpy as np
 
 from parnidag._jit import entry, kernel
-from parnidag._types import Codes, Floats, Integers, int64
+from parnidag._types import Codes, Floats, Integers
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency
 from parnidag.memo import make_scratch
 from parnidag.net import ONE, ZERO, Problem, Scratch
 from parnidag.prior import FREE, REQUIRED
@@ -23,13 +25,21 @@ MOST_CANDIDATES = 12
 FEWEST_CANDIDATES = 5
 SCORES_BUDGET = 3e6
 """Local scores the warm start may compute before candidates get fewer; about 0.3 s."""
+SCORES_BYTES = 5e8
+"""Memory that the parent sets of one node may take."""
 NOT_A_NODE = np.int32(-1)
 
 
-def warm_start(target: Target, kappa: float) -> Floats:
-    """Return π̃ (n × n): inside (0, 1) at free positions, zero elsewhere."""
+def warm_start(target: Target, kappa: float, skeleton: Adjacency | None = None) -> Floats:
+    """Return π̃ (n × n): inside (0, 1) at free positions, zero elsewhere.
+
+    The candidates hʲ of a node are its neighbours in the skeleton, or without one the nodes most correlated with it.
+    """
     n, problem = target.n_nodes, target.problem
-    candidates = marginal_candidates(problem, candidate_count(n))
+    if skeleton is None:
+        candidates = marginal_candidates(problem, candidate_count(n))
+    else:
+        candidates = skeleton_candidates(target, skeleton)
     scratch = make_scratch(n, n - 1, 2)
     scores = np.empty((2 ** candidates.shape[1], n + 1))
     unconstrained = np.zeros((n, n))
@@ -61,6 +71,28 @@ def marginal_candidates(problem: Problem, count: int) -> Codes:
     return np.where(ordered == problem.status.shape[0], NOT_A_NODE, ordered).astype(np.int32)
 
 
+def skeleton_candidates(target: Target, skeleton: Adjacency) -> Codes:
+    """Return for each node its free neighbours in the skeleton, in increasing order, padded with −1.
+
+    Refuses a skeleton whose parent sets would not fit in memory, before allocating anything.
+    """
+    n = target.n_nodes
+    usable = skeleton & (target.problem.status == FREE)
+    most = int(usable.sum(axis=0).max())
+    needed = 2.0**most * (n + 1) * 8
+    if needed > SCORES_BYTES:
+        crowded = target.names[int(usable.sum(axis=0).argmax())]
+        raise ParnidagError(
+            f"space: {crowded} has {most} candidate parents, whose parent sets would take {needed / 1e9:,.1f} GB; "
+            "use a sparser skeleton (a smaller alpha)"
+        )
+    candidates = np.full((n, most), NOT_A_NODE)
+    for j in range(n):
+        chosen = np.flatnonzero(usable[:, j])
+        candidates[j, : chosen.size] = chosen
+    return candidates
+
+
 def exclusive_directions(unconstrained: Floats, free: np.ndarray, kappa: float) -> Floats:
     """Equation 12 in its stable form u_ij (1 − u_ji)/(1 − u_ij u_ji), with u shrunk into (κ, 1 − κ) first."""
     u = np.where(free, kappa + (1.0 - 2.0 * kappa) * unconstrained, 0.0)
@@ -73,9 +105,13 @@ def unconstrained_probabilities(
 ) -> None:
     """Fill `probabilities` with u_ij, the chance of i among the parents of j under h₊ without acyclicity."""
     for j in range(candidates.shape[0]):
+        count = ZERO
+        while count < candidates.shape[1] and candidates[j, count] != NOT_A_NODE:
+            count += ONE
+        chosen, rows = candidates[j, :count], scores[: ONE << count]
         fixed = write_required(problem, scratch.family, j)
-        score_extended_sets(problem, scratch, j, fixed, candidates[j], scores)
-        sum_over_sets(candidates[j], scores, probabilities[:, j])
+        score_extended_sets(problem, scratch, j, fixed, chosen, rows)
+        sum_over_sets(chosen, rows, probabilities[:, j])
 
 
 @kernel
@@ -99,7 +135,7 @@ def score_extended_sets(
     scores[:] = -math.inf
     for subset in range(scores.shape[0]):
         count = append_subset(family, fixed, candidates, subset)
-        if count < ZERO or count > problem.max_parents:
+        if count > problem.max_parents:
             continue
         prior = 0.0
         for k in range(count):
@@ -119,12 +155,10 @@ def score_extended_sets(
 
 @kernel
 def append_subset(family: Integers, fixed: int, candidates: Codes, subset: int) -> int:
-    """Write the candidates in the bit set `subset` behind the fixed parents; −1 if it names a missing candidate."""
+    """Write the candidates in the bit set `subset` behind the fixed parents and return how many parents that makes."""
     count = fixed
     for k in range(candidates.size):
         if subset >> k & 1:
-            if candidates[k] == NOT_A_NODE:
-                return int64(-1)
             family[count] = candidates[k]
             count += ONE
     return count
@@ -153,7 +187,7 @@ def sum_over_sets(candidates: Codes, scores: Floats, probabilities: Floats) -> N
                 probabilities[extra] += weight
         total += row_total
         for k in range(candidates.size):
-            if subset >> k & 1 and candidates[k] != NOT_A_NODE:
+            if subset >> k & 1:
                 probabilities[candidates[k]] += row_total
     for i in range(probabilities.size):
         probabilities[i] /= total

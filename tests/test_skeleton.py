@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+
+from parnidag.data import Data
+from parnidag.errors import ParnidagError
+from parnidag.simulation import simulate
+from parnidag.space.given import as_skeleton
+from parnidag.space.skeleton import pc, squared_bound
+
+NAMES = ["a", "b", "c", "d"]
+PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool)  # a – b – c, and d alone
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The slow twin
+
+
+def p_value(values, i, j, given):
+    """Fisher's z test of the partial correlation, by inverting the correlation matrix of everything involved."""
+    precision = np.linalg.inv(np.corrcoef(values[:, [i, j, *given]], rowvar=False))
+    r = -precision[0, 1] / math.sqrt(precision[0, 0] * precision[1, 1])
+    return 2 * stats.norm.sf(abs(math.atanh(r)) * math.sqrt(len(values) - len(given) - 3))
+
+
+def naive_pc(values, alpha, max_conditioning=None, stable=True):
+    """PC-stable as its definition reads; not stable: neighbours change within a level, as in the original PC."""
+    rows, n = values.shape
+    adjacency = ~np.eye(n, dtype=bool)
+    sizes = np.full((n, n), -1)
+    tests = 0
+    for size in range(n if max_conditioning is None else max_conditioning + 1):
+        if rows - size - 3 <= 0 or adjacency.sum(axis=1).max() <= size:
+            break
+        frozen = adjacency.copy() if stable else adjacency
+        for i, j in itertools.permutations(range(n), 2):
+            if not adjacency[i, j] or (size == 0 and i > j):
+                continue
+            others = [k for k in np.flatnonzero(frozen[i]).tolist() if k != j]
+            for given in itertools.combinations(others, size):
+                tests += 1
+                if p_value(values, i, j, given) > alpha:
+                    adjacency[i, j] = adjacency[j, i] = False
+                    sizes[i, j] = sizes[j, i] = size
+                    break
+    return adjacency, sizes, tests
+
+
+CASES = [
+    (nodes, rows, alpha, seed)
+    for nodes, rows, alpha in ((4, 30, 0.05), (6, 60, 0.2), (7, 200, 0.01), (8, 100, 0.5), (8, 1000, 0.3))
+    for seed in range(4)
+]
+
+
+def dense_values(nodes, rows, seed):
+    return simulate(nodes, min(2 * nodes, nodes * (nodes - 1) // 2), rows, seed).values
+
+
+@pytest.mark.parametrize(("nodes", "rows", "alpha", "seed"), CASES)
+def test_equals_the_naive_twin(nodes, rows, alpha, seed):
+    values = dense_values(nodes, rows, seed)
+    skeleton = pc(values, alpha)
+    adjacency, sizes, tests = naive_pc(values, alpha)
+    assert np.array_equal(skeleton.adjacency, adjacency)
+    assert np.array_equal(skeleton.separating_sizes, sizes)
+    assert skeleton.tests == tests
+
+
+def test_cases_reach_deep_conditioning_sets():
+    deepest = max(
+        pc(dense_values(nodes, rows, seed), alpha).separating_sizes.max() for nodes, rows, alpha, seed in CASES
+    )
+    assert deepest >= 3
+
+
+def test_removing_within_a_level_would_be_noticed():
+    differing = [
+        case
+        for case in CASES
+        if not np.array_equal(
+            pc(dense_values(case[0], case[1], case[3]), case[2]).adjacency,
+            naive_pc(dense_values(case[0], case[1], case[3]), case[2], stable=False)[0],
+        )
+    ]
+    assert differing
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_order_of_columns_does_not_matter(seed):
+    values = simulate(30, 60, 80, seed).values
+    skeleton = pc(values, 0.1)
+    order = np.random.default_rng(seed).permutation(30)
+    permuted = pc(values[:, order], 0.1)
+    assert skeleton.separating_sizes.max() >= 2
+    assert np.array_equal(permuted.adjacency, skeleton.adjacency[np.ix_(order, order)])
+    assert np.array_equal(permuted.separating_sizes, skeleton.separating_sizes[np.ix_(order, order)])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the settings do
+
+
+@pytest.mark.parametrize("rows", [3, 50])
+def test_alpha_zero_keeps_nothing(rows):
+    skeleton = pc(simulate(10, 15, rows, 1, weights=(20, 30)).values, alpha=0)
+    assert not skeleton.adjacency.any()
+    assert skeleton.edges == []
+
+
+def test_alpha_near_one_keeps_nearly_everything():
+    # independent columns survive one test with probability alpha; four standard deviations fewer are allowed
+    alpha = 0.99
+    skeleton = pc(np.random.default_rng(0).normal(size=(100, 10)), alpha, max_conditioning=0)
+    assert len(skeleton.edges) >= 45 * alpha - 4 * math.sqrt(45 * alpha * (1 - alpha))
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
+def test_independent_columns_survive_level_zero_at_rate_alpha(alpha):
+    n, repeats = 20, 20
+    pairs = n * (n - 1) // 2 * repeats
+    rng = np.random.default_rng(5)
+    kept = sum(len(pc(rng.normal(size=(200, n)), alpha, max_conditioning=0).edges) for _ in range(repeats))
+    # correlations of independent normal columns are pairwise independent, so the variance is binomial
+    assert abs(kept - pairs * alpha) < 4 * math.sqrt(pairs * alpha * (1 - alpha))
+
+
+def test_recovers_a_sparse_strong_network():
+    truth = simulate(30, 35, 5000, seed=8, weights=(0.8, 1.2))
+    skeleton = pc(truth.values, alpha=0.001)
+    wrong = np.triu(skeleton.adjacency ^ (truth.adjacency | truth.adjacency.T)).sum()
+    assert wrong <= 2
+
+
+def test_max_conditioning_bounds_the_sets():
+    values = dense_values(8, 200, 3)
+    for largest in range(3):
+        skeleton = pc(values, 0.2, max_conditioning=largest)
+        adjacency, sizes, _ = naive_pc(values, 0.2, largest)
+        assert [level.conditioning for level in skeleton.levels] == list(range(largest + 1))
+        assert np.array_equal(skeleton.adjacency, adjacency)
+        assert np.array_equal(skeleton.separating_sizes, sizes)
+    assert pc(values, 0.2).separating_sizes.max() > 1  # so the bounds above did something
+
+
+def test_stops_when_no_degree_of_freedom_is_left():
+    values = dense_values(8, 5, 2)
+    skeleton = pc(values, 0.9)
+    assert [level.conditioning for level in skeleton.levels] == [0, 1]  # 5 − 2 − 3 = 0
+    assert np.array_equal(skeleton.adjacency, naive_pc(values, 0.9)[0])
+    untested = pc(values[:3], 0.9)
+    assert untested.tests == 0
+    assert len(untested.edges) == 28
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_node_that_the_set_determines_is_not_tested(seed):
+    # total = a + b + c up to rounding, so given all three the correlation of total and its child is rounding only
+    rng = np.random.default_rng(seed)
+    parts = rng.normal(size=(200, 3))
+    total = parts.sum(axis=1, keepdims=True)
+    skeleton = pc(np.hstack([parts, total, total + rng.normal(size=(200, 1))]), 0.05)
+    assert skeleton.adjacency[3, [0, 1, 2, 4]].all()
+    assert len(skeleton.levels) == 4  # so the set of all three was tried
+
+
+@pytest.mark.parametrize(("alpha", "freedom"), [(0.05, 97), (0.5, 1), (1e-12, 40)])
+def test_bound_is_where_the_p_value_is_alpha(alpha, freedom):
+    z = math.atanh(math.sqrt(squared_bound(alpha, freedom))) * math.sqrt(freedom)
+    assert 2 * stats.norm.sf(z) == pytest.approx(alpha, rel=1e-9)
+
+
+def test_no_correlation_is_significant_beyond_the_clip():
+    assert squared_bound(1e-300, 1) == math.inf
+    assert squared_bound(0.0, 0) == math.inf
+
+
+def test_result_describes_itself():
+    data = Data(simulate(12, 15, 100, 3).values, names=[f"gene{k}" for k in range(12)])
+    skeleton = pc(data, 0.1, max_conditioning=2)
+    count = int(skeleton.adjacency.sum()) // 2
+    assert skeleton.names == data.names
+    assert len(skeleton.edges) == count == skeleton.levels[-1].edges
+    assert all(skeleton.adjacency[data.names.index(a), data.names.index(b)] for a, b in skeleton.edges)
+    assert np.array_equal(skeleton.adjacency, skeleton.adjacency.T)
+    assert np.array_equal(skeleton.separating_sizes == -1, skeleton.adjacency | np.eye(12, dtype=bool))
+    assert 0 < sum(level.seconds for level in skeleton.levels) <= skeleton.seconds
+    text = repr(skeleton)
+    assert text.startswith(f"Skeleton(12 nodes, {count} edges; alpha=0.1, max_conditioning=2, {skeleton.tests:,} tests")
+    for array in (skeleton.adjacency, skeleton.separating_sizes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 1] = 1
+
+
+def test_two_columns():
+    x = np.random.default_rng(0).normal(size=50)
+    skeleton = pc(np.column_stack([x, x + np.linspace(-0.1, 0.1, 50)]))
+    assert skeleton.edges == [("X0", "X1")]
+    assert (skeleton.tests, len(skeleton.levels)) == (1, 1)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1, 1.5, math.nan, "0.05", None, True])
+def test_refuses_alpha(alpha):
+    with pytest.raises(ParnidagError, match="alpha="):
+        pc(dense_values(4, 20, 0), alpha)
+
+
+@pytest.mark.parametrize("largest", [-1, 1.5, "2", True])
+def test_refuses_max_conditioning(largest):
+    with pytest.raises(ParnidagError, match="max_conditioning="):
+        pc(dense_values(4, 20, 0), 0.05, largest)
+
+
+def test_runs_without_compilation():
+    program = (
+        "from parnidag.simulation import simulate\n"
+        "from parnidag.space.skeleton import pc\n"
+        "skeleton = pc(simulate(7, 14, 100, 3).values, 0.2)\n"
+        "print(skeleton.separating_sizes.tolist(), skeleton.tests)\n"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    finished = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    compiled = pc(simulate(7, 14, 100, 3).values, 0.2)
+    assert compiled.separating_sizes.max() >= 2
+    assert finished.stdout.strip() == f"{compiled.separating_sizes.tolist()} {compiled.tests}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Skeletons from elsewhere
+
+
+def assert_path(space, **options):
+    skeleton = as_skeleton(space, NAMES, **options)
+    assert skeleton.dtype == bool
+    assert np.array_equal(skeleton, PATH)
+
+
+def test_reads_a_skeleton_in_any_order():
+    data = Data(simulate(4, 3, 60, 2).values, names=NAMES)
+    skeleton = pc(data)
+    assert skeleton.adjacency.any()
+    assert np.array_equal(as_skeleton(skeleton, NAMES), skeleton.adjacency)
+    order = [2, 0, 3, 1]
+    renamed = as_skeleton(skeleton, [NAMES[k] for k in order])
+    assert np.array_equal(renamed, skeleton.adjacency[np.ix_(order, order)])
+    with pytest.raises(ParnidagError, match="other nodes"):
+        as_skeleton(skeleton, ["a", "b", "c", "e"])
+
+
+@pytest.mark.parametrize("make", [np.array, np.triu, lambda m: m.astype(int).tolist(), lambda m: m.astype(float)])
+def test_reads_matrices(make):
+    assert_path(make(PATH))
+
+
+def test_reads_frames_by_their_labels():
+    frame = pd.DataFrame(PATH.astype(int), index=NAMES, columns=NAMES)
+    shuffled = ["d", "c", "a", "b"]
+    assert_path(frame)
+    assert_path(frame.loc[shuffled, shuffled])
+    assert_path(pd.DataFrame(PATH))
+    assert_path(pl.DataFrame(PATH, schema=NAMES))
+    with pytest.raises(ParnidagError, match="same labels"):
+        as_skeleton(frame.loc[shuffled], NAMES)
+    with pytest.raises(ParnidagError, match="other nodes"):
+        as_skeleton(frame.rename(index={"a": "z"}, columns={"a": "z"}), NAMES)
+
+
+def test_a_frame_with_misleading_labels_is_still_a_frame():
+    names = ["G", "edges", "nodes", "graph"]
+    frame = pd.DataFrame(PATH, index=names, columns=names)
+    assert np.array_equal(as_skeleton(frame, names), PATH)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
+def test_reads_networkx_graphs(kind):
+    graph = kind()
+    graph.add_nodes_from(reversed(NAMES))
+    graph.add_edges_from([("b", "a"), ("b", "c")])
+    assert_path(graph)
+    assert_path(kind([("a", "b"), ("c", "b")]))  # d has no edges, so it may be missing
+    assert_path(kind([(0, 1), (2, 1)]))
+
+
+def test_refuses_networkx_graphs_on_other_nodes_and_loops():
+    with pytest.raises(ParnidagError, match=r"not columns: 'z'; the columns are a, b, c, d"):
+        as_skeleton(nx.Graph([("a", "z")]), NAMES)
+    with pytest.raises(ParnidagError, match="itself"):
+        as_skeleton(nx.Graph([("a", "a")]), NAMES)
+
+
+def test_reads_results_by_their_probabilities():
+    probabilities = np.zeros((4, 4))
+    probabilities[0, 1], probabilities[1, 0] = 0.3, 0.25  # together enough, neither alone
+    probabilities[2, 1] = 0.9
+    probabilities[3, 0] = 0.4
+    assert_path(SimpleNamespace(edge_probabilities=probabilities))
+    frame = pd.DataFrame(probabilities, index=NAMES, columns=NAMES)
+    shuffled = ["d", "b", "a", "c"]
+    assert_path(SimpleNamespace(edge_probabilities=frame.loc[shuffled, shuffled]))
+    loose = as_skeleton(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.4)
+    assert loose.sum() == PATH.sum() + 2
+    assert as_skeleton(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.6).sum() == 2
+    for threshold in (0, 1.1, "half", True, math.nan):
+        with pytest.raises(ParnidagError, match="threshold="):
+            as_skeleton(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=threshold)
+    with pytest.raises(ParnidagError, match="from 0 to 1"):
+        as_skeleton(SimpleNamespace(edge_probabilities=frame * 5), NAMES)
+
+
+def test_reads_a_posterior():
+    from parnidag.api import exact
+
+    values = simulate(4, 3, 200, 4).values
+    posterior = exact(Data(values, names=NAMES))
+    table = posterior.edge_probabilities.to_numpy()
+    expected = table + table.T >= 0.5
+    assert expected.any()
+    assert np.array_equal(as_skeleton(posterior, NAMES), expected)
+
+
+def test_reads_causal_learn_results():
+    marks = np.zeros((4, 4), dtype=int)
+    marks[0, 1], marks[1, 0] = -1, 1  # a tail and an arrow
+    marks[1, 2] = marks[2, 1] = 2  # circles
+    graph = SimpleNamespace(graph=marks)
+    assert_path(SimpleNamespace(G=graph))
+    assert_path({"G": graph, "score": -1.0})
+    assert_path(graph)
+    with pytest.raises(ParnidagError, match="3 × 3"):
+        as_skeleton({"G": graph}, NAMES[:3])
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (None, "NoneType is not understood"),
+        ("pc", "str is not understood"),
+        ({"score": 1.0}, "dict is not understood"),
+        (np.zeros((3, 3)), r"must be 4 × 4, got shape \(3, 3\)"),
+        ([[0, 1], [1]], "square matrix"),
+        (np.eye(4), "itself"),
+        (PATH * 2, "only 0 and 1"),
+        (np.full((4, 4), np.nan), "only 0 and 1"),
+        (np.full((4, 4), "x"), "only 0 and 1"),
+    ],
+)
+def test_refuses_what_is_no_skeleton(space, message):
+    with pytest.raises(ParnidagError, match=f"space: .*{message}"):
+        as_skeleton(space, NAMES)
