@@ -174,7 +174,7 @@ def _read_file(path: Path) -> nw.DataFrame[Any]:
     except DataError:
         raise
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not readable as UTF-8 text: {_one_line(error)}") from error
+        raise DataError(f"{path}: not readable as UTF-8 text, so save it as such: {_one_line(error)}") from error
     except Exception as error:  # each reader has errors of its own
         raise DataError(f"{path}: not readable: {_one_line(error)}") from error
 
@@ -183,7 +183,7 @@ def _read_parquet(path: Path) -> nw.DataFrame[Any]:
     for backend in ("pyarrow", "polars"):
         if importlib.util.find_spec(backend) is not None:
             return nw.read_parquet(path, backend=backend)
-    raise DataError(f"{path}: reading Parquet needs pyarrow or polars: pip install parnidag[parquet]")
+    raise DataError(f"{path}: reading Parquet needs pyarrow or polars: pip install 'parnidag[parquet]'")
 
 
 def _read_text(path: Path) -> nw.DataFrame[Any]:
@@ -224,7 +224,7 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
         seen = f"; the header contains {other!r}" if other else ""
         raise DataError(
             f"{source}only 1 column when split at {separator!r}{seen}: check the separator "
-            "(.csv is split at commas, .tsv at tabs)"
+            "(.csv is split at commas, .tsv at tabs; named .txt, the separator is guessed)"
         )
     if len(row) > len(header):
         raise DataError(
