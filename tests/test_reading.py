@@ -302,7 +302,7 @@ def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "table.parquet"
     pq.write_table(pa.Table.from_pandas(frame()), path)
     without(monkeypatch, ("pyarrow", "polars"))
-    assert "pip install parnidag[parquet]" in refusal(path)
+    assert "pip install 'parnidag[parquet]'" in refusal(path)
 
 
 @pytest.mark.parametrize(

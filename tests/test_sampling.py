@@ -87,7 +87,7 @@ def test_prior_alone_has_its_known_marginals():
     probabilities = exact.edge_probabilities.to_numpy()
     assert probabilities[~np.eye(11, dtype=bool)] == pytest.approx(0.07776, abs=5e-6)
     assert probabilities.sum() == pytest.approx(8.55, abs=5e-3)
-    found = quick(values, score=FlatScore(), chains=16, draws=500)
+    found = quick(values, score=FlatScore(), chains=16, draws=500, thin=200)
     assert smallest_p_value(chain_probabilities(found), probabilities) > SMALLEST_P
 
 
@@ -136,12 +136,13 @@ def assert_same_run(one, other):
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_threads_and_segment_lengths_do_not_change_a_bit(name, table, monkeypatch):
-    expected = quick(table, sampler=SAMPLERS[name])
+    options = {"sampler": SAMPLERS[name], "thin": 90}
+    expected = quick(table, **options)
     with ThreadPoolExecutor(1) as single:
-        assert_same_run(expected, quick(table, sampler=SAMPLERS[name], executor=single))
+        assert_same_run(expected, quick(table, executor=single, **options))
     monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
     monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
-    assert_same_run(expected, quick(table, sampler=SAMPLERS[name]))
+    assert_same_run(expected, quick(table, **options))
 
 
 def test_other_processes_give_the_same_bits(table):
@@ -428,7 +429,7 @@ def test_a_skeleton_steers_the_warm_start_and_forbids_nothing(table):
         parnidag.space.pc(table, alpha=0.0),
         np.roll(np.eye(9), 1, axis=1),
     ):
-        found = quick(table, space=space, chains=16, draws=500)
+        found = quick(table, space=space, chains=16, draws=500, thin=200)
         assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
     assert found.settings["skeleton_pairs"] == 9
 
