@@ -20,7 +20,6 @@ import parnidag
 from parnidag import EdgePrior, ParnidagError, assemble, samplers, scores
 from parnidag import run as run_module
 from parnidag.data import Data
-from parnidag.space import warmstart
 from parnidag.target import Target
 
 SAMPLERS = {
@@ -416,43 +415,3 @@ def test_rare_edges_keep_their_probability_when_details_are_bounded(table, monke
     difference = bounded.edge_probabilities - everything.edge_probabilities
     assert abs(difference.to_numpy()).max() < 1e-14
     assert bounded.summary(0.0)["mcse"].notna().sum() <= 10
-
-
-# search spaces
-
-
-def test_a_skeleton_steers_the_warm_start_and_forbids_nothing(table):
-    """With the wrong skeleton the answer stays right, since every other edge remains possible."""
-    exact = parnidag.exact(table).edge_probabilities.to_numpy()
-    for space in (
-        parnidag.space.pc(table, alpha=0.05),
-        parnidag.space.pc(table, alpha=0.0),
-        np.roll(np.eye(9), 1, axis=1),
-    ):
-        found = quick(table, space=space, chains=16, draws=500, thin=200)
-        assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
-    assert found.settings["skeleton_pairs"] == 9
-
-
-def test_candidates_come_from_the_skeleton(table):
-    target = Target.build(Data(table), scores.Gaussian(), EdgePrior(forbidden=[(0, 1)]))
-    skeleton = np.zeros((9, 9), bool)
-    for i, j in ((0, 1), (0, 2), (3, 2)):
-        skeleton[i, j] = skeleton[j, i] = True
-    candidates = warmstart.skeleton_candidates(target, skeleton)
-    assert [row[row >= 0].tolist() for row in candidates] == [[1, 2], [], [0, 3], [2], [], [], [], [], []]
-    full = ~np.eye(9, dtype=bool)
-    every = warmstart.warm_start(target, 0.01, full)
-    # nine nodes are few enough for the default to consider all parents too
-    assert warmstart.warm_start(target, 0.01) == pytest.approx(every, rel=1e-9)
-
-
-def test_a_space_that_is_too_rich_is_refused_before_it_is_built():
-    wide = np.random.default_rng(1).normal(size=(60, 40))
-    with pytest.raises(ParnidagError, match=r"space: .* 39 candidate parents"):
-        quick(wide, space=1 - np.eye(40))
-
-
-def test_samplers_without_a_space_say_so(table):
-    with pytest.raises(ParnidagError, match="space is not used by ADR"):
-        quick(table, sampler=samplers.ADR(), space=np.zeros((9, 9)))

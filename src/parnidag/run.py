@@ -123,9 +123,8 @@ class ChainLog:
             return
         counts = self.chain.graph.visits.ravel()
         present = np.flatnonzero(counts != self._counted).astype(np.int32)
-        self.batches.append(
-            (present, counts[present] - self._counted[present], self.chain.iteration - self._counted_at)
-        )
+        length = self.chain.iteration - self._counted_at
+        self.batches.append((present, counts[present] - self._counted[present], length))
         self._counted[present] = counts[present]
         self._counted_at = self.chain.iteration
 
@@ -181,6 +180,7 @@ class Run:
                         if not log.finished:
                             waiting[self._submit(pool, log)] = log
                 if self.interrupted:
+                    progress.note("stopping: the running segments end first")
                     self._stop(waiting)
 
     def _submit(self, pool: Executor, log: ChainLog) -> Future[tuple[Chain, int, float]]:

@@ -76,7 +76,8 @@ class PARNI:
     Parameters
     ----------
     kernel
-        ``"gibbs"`` updates each sub-neighbourhood by itself (the default: it mixes better on every problem measured);
+        ``"gibbs"`` updates each sub-neighbourhood by itself (the default: half the error or less on the protein data
+        at equal time, and never behind, see docs/adr/0005);
         ``"printed"`` is Algorithm 1 with one acceptance step for the whole iteration. Both are exact.
     eta
         How the probabilities η that steer the proposal follow the chain: ``"symmetric"`` averages the two directions of
