@@ -11,7 +11,7 @@ import reference
 import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Prepared, new_chain
 from parnidag.samplers.tuning import next_refresh
 from parnidag.space import warmstart
 from parnidag.target import Target
@@ -128,7 +128,7 @@ def test_every_pair_is_in_its_bucket():
     target = Target.build(Data(reference.small_values(8)), scores.Gaussian(), EdgePrior())
     chain = new_chain(target, target.required, 1, 0)
     sampler = samplers.PARNI(kappa=1e-7)
-    sampler.begin(target, np.exp(np.random.default_rng(4).uniform(-14.0, -0.1, (8, 8))), chain, 0)
+    sampler.begin(target, Prepared(warm=np.exp(np.random.default_rng(4).uniform(-14.0, -0.1, (8, 8)))), chain, 0)
     sampler.advance(target, chain, 1)
     own = chain.own
     a = np.minimum(1.0, own.eta_odds)

@@ -17,7 +17,7 @@ from scipy import stats
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.simulation import simulate
-from parnidag.space.given import as_skeleton
+from parnidag.space.given import as_considered
 from parnidag.space.skeleton import pc, squared_bound
 
 NAMES = ["a", "b", "c", "d"]
@@ -244,7 +244,7 @@ def test_runs_without_compilation():
 
 
 def assert_path(space, **options):
-    skeleton = as_skeleton(space, NAMES, **options)
+    skeleton = as_considered(space, NAMES, **options)
     assert skeleton.dtype == bool
     assert np.array_equal(skeleton, PATH)
 
@@ -253,12 +253,12 @@ def test_reads_a_skeleton_in_any_order():
     data = Data(simulate(4, 3, 60, 2).values, names=NAMES)
     skeleton = pc(data)
     assert skeleton.adjacency.any()
-    assert np.array_equal(as_skeleton(skeleton, NAMES), skeleton.adjacency)
+    assert np.array_equal(as_considered(skeleton, NAMES), skeleton.adjacency)
     order = [2, 0, 3, 1]
-    renamed = as_skeleton(skeleton, [NAMES[k] for k in order])
+    renamed = as_considered(skeleton, [NAMES[k] for k in order])
     assert np.array_equal(renamed, skeleton.adjacency[np.ix_(order, order)])
     with pytest.raises(ParnidagError, match="other nodes"):
-        as_skeleton(skeleton, ["a", "b", "c", "e"])
+        as_considered(skeleton, ["a", "b", "c", "e"])
 
 
 @pytest.mark.parametrize("make", [np.array, np.triu, lambda m: m.astype(int).tolist(), lambda m: m.astype(float)])
@@ -274,15 +274,15 @@ def test_reads_frames_by_their_labels():
     assert_path(pd.DataFrame(PATH))
     assert_path(pl.DataFrame(PATH, schema=NAMES))
     with pytest.raises(ParnidagError, match="same labels"):
-        as_skeleton(frame.loc[shuffled], NAMES)
+        as_considered(frame.loc[shuffled], NAMES)
     with pytest.raises(ParnidagError, match="other nodes"):
-        as_skeleton(frame.rename(index={"a": "z"}, columns={"a": "z"}), NAMES)
+        as_considered(frame.rename(index={"a": "z"}, columns={"a": "z"}), NAMES)
 
 
 def test_a_frame_with_misleading_labels_is_still_a_frame():
     names = ["G", "edges", "nodes", "graph"]
     frame = pd.DataFrame(PATH, index=names, columns=names)
-    assert np.array_equal(as_skeleton(frame, names), PATH)
+    assert np.array_equal(as_considered(frame, names), PATH)
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
@@ -297,9 +297,9 @@ def test_reads_networkx_graphs(kind):
 
 def test_refuses_networkx_graphs_on_other_nodes_and_loops():
     with pytest.raises(ParnidagError, match=r"not columns: 'z'; the columns are a, b, c, d"):
-        as_skeleton(nx.Graph([("a", "z")]), NAMES)
+        as_considered(nx.Graph([("a", "z")]), NAMES)
     with pytest.raises(ParnidagError, match="itself"):
-        as_skeleton(nx.Graph([("a", "a")]), NAMES)
+        as_considered(nx.Graph([("a", "a")]), NAMES)
 
 
 def test_reads_results_by_their_probabilities():
@@ -311,14 +311,14 @@ def test_reads_results_by_their_probabilities():
     frame = pd.DataFrame(probabilities, index=NAMES, columns=NAMES)
     shuffled = ["d", "b", "a", "c"]
     assert_path(SimpleNamespace(edge_probabilities=frame.loc[shuffled, shuffled]))
-    loose = as_skeleton(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.4)
+    loose = as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.4)
     assert loose.sum() == PATH.sum() + 2
-    assert as_skeleton(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.6).sum() == 2
+    assert as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.6).sum() == 2
     for threshold in (0, 1.1, "half", True, math.nan):
         with pytest.raises(ParnidagError, match="threshold="):
-            as_skeleton(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=threshold)
+            as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=threshold)
     with pytest.raises(ParnidagError, match="from 0 to 1"):
-        as_skeleton(SimpleNamespace(edge_probabilities=frame * 5), NAMES)
+        as_considered(SimpleNamespace(edge_probabilities=frame * 5), NAMES)
 
 
 def test_reads_a_posterior():
@@ -329,7 +329,7 @@ def test_reads_a_posterior():
     table = posterior.edge_probabilities.to_numpy()
     expected = table + table.T >= 0.5
     assert expected.any()
-    assert np.array_equal(as_skeleton(posterior, NAMES), expected)
+    assert np.array_equal(as_considered(posterior, NAMES), expected)
 
 
 def test_reads_causal_learn_results():
@@ -341,7 +341,7 @@ def test_reads_causal_learn_results():
     assert_path({"G": graph, "score": -1.0})
     assert_path(graph)
     with pytest.raises(ParnidagError, match="3 × 3"):
-        as_skeleton({"G": graph}, NAMES[:3])
+        as_considered({"G": graph}, NAMES[:3])
 
 
 @pytest.mark.parametrize(
@@ -360,4 +360,4 @@ def test_reads_causal_learn_results():
 )
 def test_refuses_what_is_no_skeleton(space, message):
     with pytest.raises(ParnidagError, match=f"space: .*{message}"):
-        as_skeleton(space, NAMES)
+        as_considered(space, NAMES)

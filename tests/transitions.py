@@ -1,7 +1,7 @@
 """Exact transition matrices of the production kernels, by enumerating every random decision they make.
 
 Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions.py "PARNI gibbs" free``: without compilation the kernels are plain
-Python, so the four functions through which they decide (`happens`, `pick`, `below`, `skip`) can be replaced by an
+Python, so the functions through which they decide (`happens`, `pick`, `choose`, `below`, `skip`) can be replaced by an
 explorer that visits every outcome with its probability. Prints figures as JSON; `test_transitions.py` runs it and
 judges them. A third argument names one of the BROKEN twins, which must fail.
 """
@@ -27,7 +27,7 @@ from parnidag.data import Data  # noqa: E402
 from parnidag.net import open_net  # noqa: E402
 from parnidag.prior import EdgePrior  # noqa: E402
 from parnidag.samplers import neighbourhood, parni, structure, tuning  # noqa: E402
-from parnidag.samplers.base import new_chain  # noqa: E402
+from parnidag.samplers.base import Prepared, new_chain  # noqa: E402
 from parnidag.scores import Gaussian  # noqa: E402
 from parnidag.target import Target  # noqa: E402
 
@@ -77,6 +77,11 @@ def pick(rng, first, second):
     return (1, 2, 0)[EXPLORER.decide((first, second, max(0.0, 1.0 - first - second)))]
 
 
+def choose(rng, weights, count):
+    total = sum(float(weights[k]) for k in range(int(count)))
+    return EXPLORER.decide(tuple(float(weights[k]) / total for k in range(int(count))))
+
+
 def below(rng, count):
     return EXPLORER.decide((1.0 / count,) * int(count))
 
@@ -101,7 +106,14 @@ def install(replacements, modules=None):
                 setattr(module, name, function)
 
 
-DECISIONS = {"happens": happens, "pick": pick, "below": below, "skip": skip, "random_absent": random_absent}
+DECISIONS = {
+    "happens": happens,
+    "pick": pick,
+    "choose": choose,
+    "below": below,
+    "skip": skip,
+    "random_absent": random_absent,
+}
 
 
 def transition_matrix(target, graphs, step, own=None):
@@ -135,7 +147,7 @@ def frozen_parni(target, kernel, omega, seed=3):
     n = target.n_nodes
     rng = np.random.default_rng(seed)
     sampler = samplers.PARNI(kernel=kernel)
-    sampler.begin(target, rng.uniform(0.05, 0.95, (n, n)), chain, 0)
+    sampler.begin(target, Prepared(warm=rng.uniform(0.05, 0.95, (n, n))), chain, 0)
     run = tuning.open_parni(chain.own)
     run.omega = omega
     net = open_net(target.problem, chain.graph, chain.scratch(target))

@@ -1,8 +1,8 @@
 """Random decisions of the kernels: every one goes through a function of this file.
 
 The generator is xoshiro256++ (Blackman and Vigna, 2021): four 64-bit words that fit a checkpoint, a nanosecond a
-draw. The samplers never look at a raw uniform: they ask `happens`, `pick`, `below` or `skip`. So a test can put an
-enumerator of all outcomes in their place and compute the exact transition matrix of the production code.
+draw. The samplers never look at a raw uniform: they ask `happens`, `pick`, `choose`, `below` or `skip`. So a test can
+put an enumerator of all outcomes in their place and compute the exact transition matrix of the production code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from parnidag._jit import kernel, leaf
-from parnidag._types import Words, float64, int64, uint64
+from parnidag._types import Floats, Words, float64, int64, uint64
 
 RandomState = Words
 
@@ -20,9 +20,12 @@ COINS_FROM = 0.1
 """Tossing coins is faster than taking a logarithm for events at least this likely."""
 
 
-def random_state(seed: int, chain: int) -> RandomState:
-    """Return the four words that start the generator of one chain; chains of one seed never overlap in practice."""
-    return np.random.SeedSequence(seed, spawn_key=(chain,)).generate_state(4, np.uint64)
+def random_state(seed: int, *key: int) -> RandomState:
+    """Return the four words that start a generator; those of one seed with other keys never overlap in practice.
+
+    The key of a chain is its number.
+    """
+    return np.random.SeedSequence(seed, spawn_key=key).generate_state(4, np.uint64)
 
 
 @leaf
@@ -61,6 +64,23 @@ def pick(rng: RandomState, first: float, second: float) -> int:
     if u < first + second:
         return 2
     return 0
+
+
+@kernel
+def choose(rng: RandomState, weights: Floats, count: int) -> int:
+    """Return one of the first `count` places, with probability in proportion to its weight."""
+    total = 0.0
+    for k in range(count):
+        total += weights[k]
+    left = uniform(rng) * total
+    last = int64(0)
+    for k in range(count):
+        if weights[k] > 0.0:
+            last = int64(k)  # rounding may leave a crumb at the end: it belongs to the last possible place
+            left -= weights[k]
+            if left < 0.0:
+                break
+    return last
 
 
 @kernel

@@ -23,8 +23,9 @@ from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
 from parnidag.scores import Gaussian
-from parnidag.space.given import as_skeleton
-from parnidag.space.tables import all_local_scores
+from parnidag.space.allsets import all_local_scores
+from parnidag.space.default import default_considered
+from parnidag.space.given import as_considered
 from parnidag.target import Score, Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -107,13 +108,17 @@ def sample(
     sampler = PARNI() if sampler is None else sampler
     _check_numbers(draws, tune, thin, chains)
     seed = _seed(seed)
-    target = _target(data, score, prior)
+    table = as_data(data)
+    target = _target(table, score, prior)
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 2 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
-    skeleton = None if space is None else as_skeleton(space, target.names)
-    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), skeleton)
+    considered = None if space is None else as_considered(space, target.names)
+    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), considered)
     with make_progress(progress, plan.chains) as display:
+        if considered is None and sampler.wants_space(target):
+            with run.stage(display, "skeleton"):
+                run.considered = default_considered(table, target)
         run.prepare(display)
         run.execute(executor, display)
     return Posterior(record_of_run(run, time.perf_counter() - began))
@@ -227,9 +232,11 @@ def _target(data: Any, score: Score | None, prior: EdgePrior | None) -> Target:
     return Target.build(as_data(data), Gaussian() if score is None else score, EdgePrior() if prior is None else prior)
 
 
-def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency]:
-    """Return the graph at which each chain starts."""
-    if start is None or (isinstance(start, str) and start == "empty"):
+def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:
+    """Return the graph at which each chain starts, None to leave it to the sampler."""
+    if start is None:
+        return None
+    if isinstance(start, str) and start == "empty":
         return [target.required] * chains
     if isinstance(start, str):
         raise ParnidagError(f'start must be "empty", a graph, an earlier posterior or None, got {start!r}')

@@ -40,7 +40,8 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         "thin": plan.thin,
         "chains": plan.chains,
         "seed": plan.seed,
-        "skeleton_pairs": None if run.skeleton is None else int(np.triu(run.skeleton).sum()),
+        "space": _space_settings(run),
+        "caveats": run.sampler.caveats(run.prepared),
         "interrupted": run.interrupted,
         "timings": {**run.timings, "total": seconds},
     }
@@ -56,6 +57,20 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         statistics=_statistics(run),
         settings=settings,
     )
+
+
+def _space_settings(run: Run) -> dict[str, Any] | None:
+    """Describe the search space: its candidate edges, whether tables were made of it, and how it grew."""
+    if run.considered is None:
+        return None
+    tables = run.prepared.tables
+    considered = run.considered if tables is None else tables.considered
+    return {
+        "edges": edge_codes(considered).tolist(),
+        "plus_one": None if tables is None else tables.plus_one,
+        "table_bytes": None if tables is None else tables.nbytes,
+        "rounds": list(run.prepared.rounds),
+    }
 
 
 def _chain_draws(

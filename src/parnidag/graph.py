@@ -31,6 +31,26 @@ def topological_order(adjacency: Adjacency) -> list[int] | None:
     return order if len(order) == len(adjacency) else None
 
 
+def random_topological_order(adjacency: Adjacency, rng: np.random.Generator) -> list[int]:
+    """Return the nodes in a random order with every parent before its children; the graph must be a DAG.
+
+    Examples
+    --------
+    >>> random_topological_order(np.array([[0, 0], [1, 0]], bool), np.random.default_rng(1))
+    [1, 0]
+    """
+    waiting = adjacency.sum(axis=0)
+    ready = [int(node) for node in np.flatnonzero(waiting == 0)]
+    order: list[int] = []
+    while ready:
+        order.append(ready.pop(int(rng.integers(len(ready)))))
+        for child in np.flatnonzero(adjacency[order[-1]]):
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(int(child))
+    return order
+
+
 def check_adjacency(adjacency: object, n_nodes: int, argument: str) -> Adjacency:
     """Return a boolean n × n copy of `adjacency`, or say what is wrong with the argument it came from."""
     try:

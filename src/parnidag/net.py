@@ -256,6 +256,34 @@ def remove_edge(net: Net, i: int, j: int, score: float) -> None:
     net.room += places(net, i, j)
 
 
+@kernel
+def drop_parents(net: Net, j: int, family: Codes, degree: int, score: float) -> None:
+    """Take out the parents of j that are not among the first `degree` of the sorted `family`, whose score it is."""
+    k = net.degree[j] - ONE
+    place = degree - ONE
+    while k >= 0:
+        parent = int64(net.parents[j, k])
+        while place >= 0 and family[place] > parent:
+            place -= ONE
+        if (place < 0 or family[place] != parent) and net.position[parent, j] != FIXED:
+            remove_edge(net, parent, j, score)
+        k -= ONE
+
+
+@kernel
+def take_parents(net: Net, j: int, family: Codes, degree: int, score: float) -> None:
+    """Put in the members of `family` that are not parents of j yet; a replaced set first drops, then takes.
+
+    When several nodes change at once, all must drop before any takes: the list of edges has no room for more than a
+    DAG can hold.
+    """
+    for k in range(degree):
+        parent = int64(family[k])
+        if net.position[parent, j] == ABSENT:
+            add_edge(net, parent, j, score)
+    replace_local(net, j, score)
+
+
 @leaf
 def places(net: Net, i: int, j: int) -> int:
     """Count the free ordered pairs between i and j when i → j is free; `room` is their sum over non-adjacent pairs."""

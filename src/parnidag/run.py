@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from parnidag.graph import Adjacency, codes_of_arcs
 from parnidag.progress import ChainStatus, Progress
-from parnidag.samplers.base import Chain, Sampler, new_chain
+from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
 from parnidag.target import Target
 
 SEGMENT_SECONDS = 0.25
@@ -144,26 +145,36 @@ class Run:
         target: Target,
         sampler: Sampler,
         plan: Plan,
-        starts: list[Adjacency],
-        skeleton: Adjacency | None = None,
+        starts: list[Adjacency] | None,
+        considered: Adjacency | None = None,
     ) -> None:
         self.target, self.sampler, self.plan = target, sampler, plan
-        self.starts, self.skeleton = starts, skeleton
+        self.starts, self.considered = starts, considered
+        self.prepared = Prepared()
         self.logs: list[ChainLog] = []
         self.timings: dict[str, float] = {}
         self.interrupted = False
 
     def prepare(self, progress: Progress) -> None:
-        """Do what all chains share, then set up each chain."""
-        with self._timed("warm start"):
-            progress.stage("warm start")
-            prepared = self.sampler.prepare(self.target, self.skeleton)
+        """Do what all chains share, find where they start, then set up each chain."""
+        stages = partial(self.stage, progress)
+        seed = self.plan.seed
+        self.prepared = self.sampler.prepare(self.target, self.considered, seed, stages)
+        if self.starts is None:
+            self.starts = self.sampler.starts(self.target, self.prepared, seed, self.plan.chains, stages)
         with self._timed("set-up of chains"):
             for index, graph in enumerate(self.starts):
-                chain = new_chain(self.target, graph, self.plan.seed, index)
-                self.sampler.begin(self.target, prepared, chain, self.plan.tune)
+                chain = new_chain(self.target, graph, seed, index)
+                self.sampler.begin(self.target, self.prepared, chain, self.plan.tune)
                 self.logs.append(ChainLog(chain, self.plan.boundaries()))
                 self._pass_boundaries(self.logs[-1])
+
+    @contextmanager
+    def stage(self, progress: Progress, name: str) -> Iterator[None]:
+        """Announce and time a stage of the set-up."""
+        progress.stage(name)
+        with self._timed(name):
+            yield
 
     def execute(self, executor: Executor | None, progress: Progress) -> None:
         """Run all chains to the end, or until Ctrl-C."""
@@ -257,7 +268,7 @@ class Run:
         try:
             yield
         finally:
-            self.timings[stage] = time.perf_counter() - start
+            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
 
 
 @contextmanager

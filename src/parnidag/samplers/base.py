@@ -1,25 +1,53 @@
 """The contract of every sampler, and the state of one chain.
 
-A sampler is a frozen dataclass of settings. `prepare` does once what all chains share, `begin` gives a chain its own
-arrays, `advance` runs it in place. The run needs nothing else, so a new sampler is one file. A chain is arrays alone:
-cut into segments of any length, on any worker, it makes the same draws.
+A sampler is a frozen dataclass of settings. `prepare` does once what all chains share, `starts` finds where they start,
+`begin` gives a chain its own arrays, `advance` runs it in place. The run needs nothing else, so a new sampler is one
+file. A chain is arrays alone: cut into segments of any length, on any worker, it makes the same draws.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from parnidag._random import random_state
+from parnidag._types import Floats, Integers
 from parnidag.graph import Adjacency
 from parnidag.net import GraphArrays, Scratch
+from parnidag.space.tables import CandidateTables
 from parnidag.target import Target, lay_graph
 from parnidag.trace import TraceArrays, make_trace
 
 BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
+
+
+Stages = Callable[[str], AbstractContextManager[None]]
+"""Announces and times a stage of the set-up: ``with stages("tables"): …``."""
+
+
+@contextmanager
+def silent_stage(name: str) -> Iterator[None]:
+    """Announce nothing."""
+    yield
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What all chains of a run share."""
+
+    tables: CandidateTables | None = None
+    """Scores and sums of the search space."""
+    warm: Floats | None = None
+    """PARNI's first guess of the edge probabilities."""
+    best: Adjacency | None = None
+    """The best graph found while the search space was made."""
+    rounds: tuple[float, ...] = ()
+    """Scores of the best graph after each expansion of the space."""
 
 
 @dataclass
@@ -31,6 +59,8 @@ class Chain:
     trace: TraceArrays
     own: Any = None
     """The sampler's own arrays (a NamedTuple)."""
+    tables: CandidateTables | None = None
+    """The search space, if the sampler has one; shared by all chains and never written to."""
     _scratch: Scratch | None = field(default=None, repr=False, compare=False)
 
     def scratch(self, target: Target) -> Scratch:
@@ -76,11 +106,21 @@ class Sampler(Protocol):
         """Return the iterations between stored draws when the user gives none."""
         ...
 
-    def prepare(self, target: Target, skeleton: Adjacency | None = None) -> Any:
-        """Compute once what all chains share; refuse a skeleton that the sampler has no use for."""
+    def wants_space(self, target: Target) -> bool:
+        """Does the sampler need to know which parents to consider?"""
         ...
 
-    def begin(self, target: Target, prepared: Any, chain: Chain, tune: int) -> None:
+    def prepare(
+        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+    ) -> Prepared:
+        """Compute once what all chains share; refuse a space that the sampler has no use for."""
+        ...
+
+    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
+        """Return the graph at which each chain starts when the user gives none."""
+        ...
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain the sampler's own arrays."""
         ...
 
@@ -100,6 +140,10 @@ class Sampler(Protocol):
         """Return the settings in a form that JSON can hold."""
         ...
 
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Say what a reader of the result must know about its law; nothing if it is the posterior over all graphs."""
+        ...
+
 
 def new_chain(target: Target, graph: Adjacency, seed: int, index: int) -> Chain:
     """Return a chain that stands at `graph`, with its own random stream."""
@@ -110,3 +154,12 @@ def new_chain(target: Target, graph: Adjacency, seed: int, index: int) -> Chain:
     chain = Chain(index, arrays, make_trace(most, buffer_codes, BUFFERED_DRAWS))
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain
+
+
+def move_totals(moves: Sequence[str], tried: Integers, accepted: Integers) -> dict[str, float]:
+    """Return counters of moves tried and accepted: in all, and for each kind that was ever tried."""
+    totals = {"tried": float(tried.sum()), "accepted": float(accepted.sum())}
+    for k, move in enumerate(moves):
+        if tried[k]:
+            totals |= {f"{move}_tried": float(tried[k]), f"{move}_accepted": float(accepted[k])}
+    return totals

@@ -22,7 +22,7 @@ import numpy as np
 
 from parnidag._jit import entry, kernel, leaf, make_frame
 from parnidag._random import happens, pick
-from parnidag._types import Floats, int64, is_number
+from parnidag._types import int64, is_number
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency
 from parnidag.memo import flipped_score
@@ -44,7 +44,7 @@ from parnidag.net import (
     present,
     remove_edge,
 )
-from parnidag.samplers.base import Chain
+from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
 from parnidag.samplers.neighbourhood import draw_neighbourhoods
 from parnidag.samplers.tuning import (
     BUCKETS,
@@ -123,17 +123,29 @@ class PARNI:
         """Return the default number of iterations between draws: 10 a node, at least 500."""
         return max(500, 10 * n_nodes)
 
-    def prepare(self, target: Target, skeleton: Adjacency | None = None) -> Floats:
-        """Compute the warm start π̃ of the edge probabilities (Appendix C), from a skeleton if there is one."""
-        return warm_start(target, self._kappa(target.n_nodes), skeleton)
+    def wants_space(self, target: Target) -> bool:
+        """Return True: the warm start takes its candidates from a search space."""
+        return True
 
-    def begin(self, target: Target, prepared: Floats, chain: Chain, tune: int) -> None:
+    def prepare(
+        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+    ) -> Prepared:
+        """Compute the warm start π̃ of the edge probabilities (Appendix C), from a search space if there is one."""
+        with stages("warm start"):
+            return Prepared(warm=warm_start(target, self._kappa(target.n_nodes), considered))
+
+    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
+        """Start at the graph without edges, but those required."""
+        return [target.required] * chains
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""
+        assert prepared.warm is not None
         n = target.n_nodes
         most = n * (n - 1) // 2
         chain.own = ParniArrays(
             frame=make_frame(),
-            warm=prepared,
+            warm=prepared.warm,
             eta_odds=np.zeros((n, n)),
             eta_logit=np.zeros((n, n)),
             pairs=np.zeros(most, np.int32),
@@ -170,6 +182,10 @@ class PARNI:
         settings["target_evaluations"] = float(self.target_evaluations)
         settings["kappa"] = None if self.kappa is None else float(self.kappa)
         return {"name": self.name, **settings}
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Return nothing: the law is the posterior over all graphs."""
+        return []
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)

@@ -39,7 +39,7 @@ from parnidag.net import (
     remove_edge,
 )
 from parnidag.prior import FREE
-from parnidag.samplers.base import Chain
+from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
@@ -70,12 +70,23 @@ class _StructureSampler:
         """Return the default number of iterations between draws: 100 a node, at least 5000."""
         return max(5000, 100 * n_nodes)
 
-    def prepare(self, target: Target, skeleton: Adjacency | None = None) -> None:
-        """Prepare nothing: these samplers propose every edge and need no set-up."""
-        if skeleton is not None:
-            raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
+    def wants_space(self, target: Target) -> bool:
+        """Return False: these samplers propose every edge."""
+        return False
 
-    def begin(self, target: Target, prepared: None, chain: Chain, tune: int) -> None:
+    def prepare(
+        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+    ) -> Prepared:
+        """Prepare nothing: these samplers propose every edge and need no set-up."""
+        if considered is not None:
+            raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
+        return Prepared()
+
+    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
+        """Start at the graph without edges, but those required."""
+        return [target.required] * chains
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its move counters."""
         chain.own = MoveCounts(np.zeros(4, np.int64), np.zeros(4, np.int64))
 
@@ -90,12 +101,7 @@ class _StructureSampler:
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""
-        tried, accepted = chain.own
-        totals = {"tried": float(tried.sum()), "accepted": float(accepted.sum())}
-        for k, move in enumerate(MOVES):
-            if tried[k]:
-                totals |= {f"{move}_tried": float(tried[k]), f"{move}_accepted": float(accepted[k])}
-        return totals
+        return move_totals(MOVES, *chain.own)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return nothing: there is nothing to tune."""
@@ -104,6 +110,10 @@ class _StructureSampler:
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         return {"name": self.name}
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Return nothing: the law is the posterior over all graphs."""
+        return []
 
 
 @dataclass(frozen=True)

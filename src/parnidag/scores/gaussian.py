@@ -103,8 +103,7 @@ def append_row(gram: Floats, new: int, parents: Integers, row: int, factor: Floa
         value /= factor[column, column]
         factor[row, column] = value
         residual -= value * value
-    # rounding may push the pivot of a nearly collinear set to zero or below
-    factor[row, row] = math.sqrt(max(residual, 1e-15 * gram[new, new]))
+    factor[row, row] = math.sqrt(sound(residual, gram[new, new]))
 
 
 @kernel
@@ -121,6 +120,87 @@ def score_from_factor(table: GaussianTable, node: int, parents: Integers, count:
         factor[count, column] = value
         explained += value * value
         log_determinant += math.log(factor[column, column])
-    residual = max(own - table.mix * explained, 1e-15 * own)
+    residual = sound(own - table.mix * explained, own)
     a, b, c = table.coefficients[0, count], table.coefficients[1, count], table.coefficients[2, count]
     return a + b * 2.0 * log_determinant + c * math.log(residual)
+
+
+class Walk(NamedTuple):
+    """Factors along one branch of a tree of parent sets, for every node that might be the next parent.
+
+    Row d belongs to the first d parents of the branch. With it, scoring one more parent takes a few operations.
+    """
+
+    solved: Floats
+    """The rows of L⁻¹ M, for all nodes (depth × n)."""
+    left: Floats
+    """What the parents leave of each M_ll (depth + 1 × n)."""
+    shared: Floats
+    """What they leave of each M_jl, for the child j (depth + 1 × n)."""
+    sums: Floats
+    """log det M_PP and the explained part of M_jj (depth + 1 × 2)."""
+
+
+def make_walk(n_nodes: int, depth: int) -> Walk:
+    """Return working memory for branches of at most `depth` parents."""
+    shape = (depth + 1, n_nodes)
+    return Walk(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros((depth + 1, 2)))
+
+
+@kernel
+def begin_walk(table: GaussianTable, node: int, walk: Walk) -> None:
+    """Stand at the empty parent set of `node`."""
+    for l in range(table.own.size):
+        walk.left[0, l] = table.gram[l, l]
+        walk.shared[0, l] = table.gram[node, l]
+    walk.sums[0, 0] = 0.0
+    walk.sums[0, 1] = 0.0
+
+
+@kernel
+def append_parent(table: GaussianTable, node: int, parent: int, depth: int, walk: Walk) -> None:
+    """Append `parent` to the first `depth` parents of the branch, O(depth · n) for all next parents together."""
+    row, left, shared = walk.solved[depth], walk.left, walk.shared
+    for l in range(row.size):
+        row[l] = table.gram[parent, l]
+    for k in range(depth):
+        above = walk.solved[k]
+        factor = above[parent]
+        for l in range(row.size):
+            row[l] -= factor * above[l]
+    pivot = math.sqrt(sound(left[depth, parent], table.gram[parent, parent]))
+    for l in range(row.size):
+        row[l] /= pivot
+    own = row[node]
+    for l in range(row.size):
+        left[depth + 1, l] = left[depth, l] - row[l] * row[l]
+        shared[depth + 1, l] = shared[depth, l] - own * row[l]
+    walk.sums[depth + 1, 0] = walk.sums[depth, 0] + 2.0 * math.log(pivot)
+    walk.sums[depth + 1, 1] = walk.sums[depth, 1] + own * own
+
+
+@kernel
+def walk_score(table: GaussianTable, node: int, depth: int, walk: Walk) -> float:
+    """Score `node` given the first `depth` parents of the branch."""
+    own = table.own[node]
+    residual = sound(own - table.mix * walk.sums[depth, 1], own)
+    a, b, c = table.coefficients[0, depth], table.coefficients[1, depth], table.coefficients[2, depth]
+    return a + b * walk.sums[depth, 0] + c * math.log(residual)
+
+
+@kernel
+def walk_score_with(table: GaussianTable, node: int, extra: int, depth: int, walk: Walk) -> float:
+    """Score `node` given the first `depth` parents of the branch and one more."""
+    own = table.own[node]
+    pivot = sound(walk.left[depth, extra], table.gram[extra, extra])
+    shared = walk.shared[depth, extra]
+    residual = sound(own - table.mix * (walk.sums[depth, 1] + shared * shared / pivot), own)
+    q = depth + 1
+    a, b, c = table.coefficients[0, q], table.coefficients[1, q], table.coefficients[2, q]
+    return a + b * (walk.sums[depth, 0] + math.log(pivot)) + c * math.log(residual)
+
+
+@kernel
+def sound(left: float, whole: float) -> float:
+    """Return what is left of a variance; rounding may push that of a nearly collinear set to zero or below."""
+    return max(left, 1e-15 * whole)

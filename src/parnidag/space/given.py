@@ -19,7 +19,7 @@ KNOWN_SPACES = (
 )
 
 
-def as_skeleton(space: object, names: Sequence[str], *, threshold: float = 0.5) -> NDArray[np.bool_]:
+def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5) -> NDArray[np.bool_]:
     """Read which pairs may be joined from whatever says so, as a symmetric n × n array.
 
     Parameters
@@ -42,7 +42,7 @@ def as_skeleton(space: object, names: Sequence[str], *, threshold: float = 0.5) 
 
     Examples
     --------
-    >>> as_skeleton([[0, 1, 0], [0, 0, 0], [0, 1, 0]], ["a", "b", "c"]).astype(int)
+    >>> as_considered([[0, 1, 0], [0, 0, 0], [0, 1, 0]], ["a", "b", "c"]).astype(int)
     array([[0, 1, 0],
            [1, 0, 1],
            [0, 1, 0]])

@@ -1,90 +1,338 @@
-"""Local scores of all parent sets at once, by walking the tree of subsets.
+"""Candidate tables: the local scores of all parent sets that a search space holds, and sums over them.
 
-Going down one level appends one row to a Cholesky factor, O(q²), instead of factorising from scratch.
+A node's parent sets are every subset of its candidates, and each of these with one more parent from outside, its extra
+("plus one": Kuipers, Suter and Moffa 2022). Required parents belong to every set, forbidden ones to none, and sets with
+more than `max_parents` weigh nothing. A row is a subset of the candidates, as a bit set; its first entry is the subset
+alone, the others have one extra each.
+
+Two tables of this shape are kept. `scores` holds the local log target. `ratios` answers the question that orders and
+partitions ask all the time, what the sets inside a given subset weigh together:
+
+    ratios[S, e] = Σ_{m ⊆ S} exp(score(m ∪ e)) / Σ_{m ⊆ S} exp(score(m)),    log_alone[S] = log Σ_{m ⊆ S} exp(score(m)).
+
+Weighing the extras against the sets without one keeps all numbers in range: a sum is never below 1.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parnidag._jit import entry, kernel
-from parnidag._types import Floats, Integers, int64
-from parnidag.memo import make_scratch
-from parnidag.net import ONE, ZERO, Problem, Scratch
-from parnidag.prior import FORBIDDEN, REQUIRED
-from parnidag.scores.gaussian import append_row, score_from_factor
+from parnidag._types import Codes, Floats, Integers, int64
+from parnidag.errors import ParnidagError
+from parnidag.net import ONE, ZERO, Problem
+from parnidag.prior import FREE, REQUIRED
+from parnidag.scores.gaussian import (
+    Walk,
+    append_parent,
+    begin_walk,
+    make_walk,
+    walk_score,
+    walk_score_with,
+)
 from parnidag.target import Target
 
+DEFAULT_MEMORY = 2e9
+"""Bytes that tables may take unless the user says otherwise."""
+PLACES = 8
+"""Bytes of a number."""
 
-def all_local_scores(target: Target) -> Floats:
-    """Return the local log target of every node for every parent set, −inf where the prior does not allow it.
 
-    Columns are bit sets over the other nodes: bit b stands for node b below the row's own index, b + 1 from there on.
+class TableArrays(NamedTuple):
+    """The tables as kernels read them: the same for all chains, never written to after they are filled."""
+
+    candidates: Codes
+    """Candidate parents of each node in increasing order: bit k of a subset is the k-th (n × most candidates)."""
+    extras: Codes
+    """Parents from outside that may join a subset (n × most extras)."""
+    required: Codes
+    """Parents in every set (n × most required)."""
+    candidate_count: Integers
+    extra_count: Integers
+    required_count: Integers
+    first_entry: Integers
+    """Where each node's rows begin in `scores` and `ratios`; a row has 1 + extra_count entries."""
+    first_row: Integers
+    """Where each node's rows begin in `log_alone`."""
+    scores: Floats
+    ratios: Floats
+    log_alone: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateTables:
+    """Filled tables, with what they were filled from: on another machine they are made again rather than sent."""
+
+    target: Target
+    considered: NDArray[np.bool_]
+    """Which parents each node's subsets are made of (parent × child)."""
+    plus_one: bool
+    arrays: TableArrays
+    seconds: float = 0.0
+    key: str = field(default="")
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return sum(array.nbytes for array in self.arrays)
+
+    @property
+    def covers_everything(self) -> bool:
+        """Do the tables hold every parent set that the prior allows?"""
+        free = (self.target.problem.status == FREE).sum(axis=0)
+        outside = free - self.arrays.candidate_count
+        room = self.target.max_parents - self.arrays.required_count
+        return bool(((outside == 0) | (room == 0) | (self.plus_one & ((outside == 1) | (room == 1)))).all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one)
+
+    def __repr__(self) -> str:
+        counts = self.arrays.candidate_count
+        extra = " and one extra" if self.plus_one else ""
+        return (
+            f"CandidateTables({len(counts)} nodes, {counts.mean():.1f} candidates on average, at most {counts.max()}"
+            f"{extra}; {self.nbytes / 1e6:,.1f} MB in {self.seconds:.3g} s)"
+        )
+
+
+def build_tables(
+    target: Target,
+    considered: NDArray[np.bool_],
+    *,
+    plus_one: bool | None = None,
+    memory: float = DEFAULT_MEMORY,
+) -> CandidateTables:
+    """Fill the tables of a search space, or refuse before allocating anything if they are too large.
+
+    Parameters
+    ----------
+    target
+        Scores and prior.
+    considered
+        Which parents each node's subsets are made of (parent × child); those that are not free are left out.
+    plus_one
+        Whether every subset may take one parent from outside; None means if there is memory for it.
+    memory
+        Bytes that the tables may take.
     """
-    n = target.n_nodes
-    scores = np.full((n, 2 ** (n - 1)), -math.inf)
-    fill_all(target.problem, make_scratch(n, n - 1, 2), np.zeros(n, np.int64), scores)
-    return scores
+    began = time.perf_counter()
+    considered = considered & (target.problem.status == FREE)
+    plus_one = fitting_plus_one(target, considered, plus_one, memory)
+    arrays = _empty_tables(target, considered, plus_one)
+    depth = int((arrays.candidate_count + arrays.required_count).max())
+    most = int(arrays.candidate_count.max())
+    walk = make_walk(target.n_nodes, depth)
+    fill_tables(target.problem, arrays, walk, np.zeros(most + 1, np.int64), np.zeros(depth + 1))
+    tables = CandidateTables(
+        target, considered, plus_one, arrays, time.perf_counter() - began, _digest(target, considered, plus_one)
+    )
+    _remember(tables)
+    return tables
+
+
+def fitting_plus_one(target: Target, considered: NDArray[np.bool_], plus_one: bool | None, memory: float) -> bool:
+    """Return whether extras are stored, or refuse tables that do not fit."""
+    with_extras, without = (table_bytes(target, considered, extras) for extras in (True, False))
+    if plus_one is None:
+        plus_one = with_extras <= memory
+    needed = with_extras if plus_one else without
+    if needed > memory:
+        counts = (considered & (target.problem.status == FREE)).sum(axis=0)
+        node = target.names[int(counts.argmax())]
+        advice = "a sparser skeleton (a smaller alpha), an EdgePrior that forbids edges"
+        if plus_one and without <= memory:
+            advice = f"plus_one=False ({in_words(without)}), " + advice
+        raise ParnidagError(
+            f"space: {node} has {counts.max()} candidate parents, and the tables of all nodes would take "
+            f"{in_words(needed)}, more than the {in_words(memory)} allowed; use {advice}, or a larger memory="
+        )
+    return plus_one
+
+
+def table_bytes(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> float:
+    """Return the bytes that the tables of a search space would take."""
+    free = target.problem.status == FREE
+    candidates = (considered & free).sum(axis=0)
+    extras = (free & ~considered).sum(axis=0) * plus_one
+    return float((2.0**candidates * (3.0 + 2.0 * extras)).sum()) * PLACES
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> in_words(2.5e9), in_words(3e6), in_words(2e21)
+    ('2.5 GB', '3 MB', '2e+12 GB')
+    """
+    if size >= 1e15:
+        return f"{size / 1e9:.0e} GB"
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{math.ceil(size / 1e6):,} MB"
+
+
+def _empty_tables(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> TableArrays:
+    status = target.problem.status
+    extras = (status == FREE) & ~considered & plus_one
+    listed = [_listed(mask) for mask in (considered, extras, status == REQUIRED)]
+    (candidates, candidate_count), (extra, extra_count), (required, required_count) = listed
+    rows = np.left_shift(1, candidate_count)
+    first_row = np.concatenate([[0], np.cumsum(rows)])
+    first_entry = np.concatenate([[0], np.cumsum(rows * (1 + extra_count))])
+    return TableArrays(
+        candidates=candidates,
+        extras=extra,
+        required=required,
+        candidate_count=candidate_count,
+        extra_count=extra_count,
+        required_count=required_count,
+        first_entry=first_entry,
+        first_row=first_row,
+        scores=np.empty(int(first_entry[-1])),
+        ratios=np.empty(int(first_entry[-1])),
+        log_alone=np.empty(int(first_row[-1])),
+    )
+
+
+def _listed(mask: NDArray[np.bool_]) -> tuple[Codes, Integers]:
+    """Return the marked parents of each node as rows padded with −1, and how many there are."""
+    counts = mask.sum(axis=0).astype(np.int64)
+    rows = np.full((len(mask), max(int(counts.max()), 1)), -1, np.int32)
+    for j in range(len(mask)):
+        rows[j, : counts[j]] = np.flatnonzero(mask[:, j])
+    return rows, counts
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables in other processes: a worker fills its own once, and finds them again for the next segment
+
+KEPT = 2
+_KNOWN: OrderedDict[str, CandidateTables] = OrderedDict()
+
+
+def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> str:
+    digest = hashlib.sha256(np.packbits(considered).tobytes() + bytes([plus_one, target.max_parents % 256]))
+    for array in (*target.problem.table[:3], target.problem.log_odds, target.problem.status):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _remember(tables: CandidateTables) -> None:
+    _KNOWN[tables.key] = tables
+    while len(_KNOWN) > KEPT:
+        _KNOWN.popitem(last=False)
+
+
+def _known_or_rebuilt(key: str, target: Target, considered: NDArray[np.bool_], plus_one: bool) -> CandidateTables:
+    if key not in _KNOWN:
+        return build_tables(target, considered, plus_one=plus_one, memory=math.inf)
+    _KNOWN.move_to_end(key)
+    return _KNOWN[key]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Filling
 
 
 @entry
-def fill_all(problem: Problem, scratch: Scratch, branch: Integers, scores: Floats) -> None:
-    """Fill the row of each node."""
-    for j in range(scores.shape[0]):
-        fill_node(problem, scratch, branch, int64(j), scores[j])
+def fill_tables(problem: Problem, tables: TableArrays, walk: Walk, branch: Integers, priors: Floats) -> None:
+    """Fill the rows of every node."""
+    for j in range(problem.status.shape[0]):
+        node = int64(j)
+        fill_scores(problem, tables, node, walk, branch, priors)
+        fill_sums(tables, node)
 
 
 @kernel
-def fill_node(problem: Problem, scratch: Scratch, branch: Integers, j: int, scores: Floats) -> None:
-    """Walk the subsets of the other nodes depth-first; `branch` holds the bits of the present subset, in order."""
-    needed = required_bits(problem, j)
-    others = int64(problem.status.shape[0]) - ONE
-    subset, depth, bit = ZERO, ZERO, ZERO
-    if needed == ZERO:
-        scores[0] = score_from_factor(problem.table, j, scratch.family, depth, scratch.factor)
+def fill_scores(problem: Problem, tables: TableArrays, j: int, walk: Walk, branch: Integers, priors: Floats) -> None:
+    """Walk the subsets of the candidates depth-first.
+
+    `branch` holds the bits of the present subset, in order; `priors` the log prior weight of its first parents.
+    """
+    begin_walk(problem.table, j, walk)
+    depth = ZERO
+    for k in range(tables.required_count[j]):
+        depth = descend(problem, j, int64(tables.required[j, k]), depth, walk, priors)
+    least, subset, bit = depth, ZERO, ZERO
+    fill_row(problem, tables, j, subset, depth, priors[depth], walk)
     while True:
-        if bit < others and depth < problem.max_parents:
-            parent = node_of(bit, j)
-            if problem.status[parent, j] != FORBIDDEN:
-                append_row(problem.table.gram, parent, scratch.family, depth, scratch.factor)
-                branch[depth], scratch.family[depth] = bit, parent
-                depth += ONE
-                subset |= ONE << bit
-                if subset & needed == needed:
-                    local = score_from_factor(problem.table, j, scratch.family, depth, scratch.factor)
-                    scores[subset] = local + log_prior(problem, scratch.family, depth, j)
+        if bit < tables.candidate_count[j]:
+            branch[depth - least] = bit
+            subset |= ONE << bit
+            depth = descend(problem, j, int64(tables.candidates[j, bit]), depth, walk, priors)
+            fill_row(problem, tables, j, subset, depth, priors[depth], walk)
             bit += ONE
-        elif depth == ZERO:
+        elif depth == least:
             return
         else:
             depth -= ONE
-            bit = branch[depth]
+            bit = branch[depth - least]
             subset ^= ONE << bit
             bit += ONE
 
 
 @kernel
-def log_prior(problem: Problem, family: Integers, count: int, j: int) -> float:
-    """Return the log prior weight of the first `count` parents in `family`."""
-    total = 0.0
-    for k in range(count):
-        total += problem.log_odds[family[k], j]
-    return total
+def descend(problem: Problem, j: int, parent: int, depth: int, walk: Walk, priors: Floats) -> int:
+    """Append a parent to the branch and return the new depth; sets that are too large are not factorised."""
+    if depth < problem.max_parents:
+        append_parent(problem.table, j, parent, depth, walk)
+    priors[depth + ONE] = priors[depth] + problem.log_odds[parent, j]
+    return depth + ONE
 
 
 @kernel
-def node_of(bit: int, j: int) -> int:
-    """Return the node that a bit of node j's row stands for."""
-    return bit + ONE if bit >= j else bit
+def fill_row(problem: Problem, tables: TableArrays, j: int, subset: int, depth: int, prior: float, walk: Walk) -> None:
+    """Score one subset alone and with each extra; −inf where that makes too many parents."""
+    width = ONE + tables.extra_count[j]
+    start = tables.first_entry[j] + subset * width
+    tables.scores[start] = -math.inf
+    if depth <= problem.max_parents:
+        tables.scores[start] = prior + walk_score(problem.table, j, depth, walk)
+    for e in range(ONE, width):
+        tables.scores[start + e] = -math.inf
+        if depth < problem.max_parents:
+            extra = int64(tables.extras[j, e - ONE])
+            local = walk_score_with(problem.table, j, extra, depth, walk)
+            tables.scores[start + e] = prior + problem.log_odds[extra, j] + local
 
 
 @kernel
-def required_bits(problem: Problem, j: int) -> int:
-    """Return the required parents of j as a bit set."""
-    bits = ZERO
-    for bit in range(problem.status.shape[0] - 1):
-        if problem.status[node_of(bit, j), j] == REQUIRED:
-            bits |= ONE << bit
-    return bits
+def fill_sums(tables: TableArrays, j: int) -> None:
+    """Sum over subsets of subsets, one candidate at a time (the fast zeta transform).
+
+    A ratio beyond the range of numbers stays infinite or undefined; whoever reads it then sums the scores themselves.
+    """
+    width, rows = ONE + tables.extra_count[j], ONE << tables.candidate_count[j]
+    start, first = tables.first_entry[j], tables.first_row[j]
+    for subset in range(rows):
+        row = start + subset * width
+        alone = tables.scores[row]
+        tables.log_alone[first + subset] = alone
+        for e in range(width):
+            tables.ratios[row + e] = math.exp(tables.scores[row + e] - alone) if alone > -math.inf else 0.0
+    for bit in range(tables.candidate_count[j]):
+        for subset in range(rows):
+            if subset >> bit & ONE:
+                add_smaller(tables, first + subset, first + (subset ^ (ONE << bit)), start - first * width, width)
+
+
+@kernel
+def add_smaller(tables: TableArrays, row: int, smaller: int, offset: int, width: int) -> None:
+    """Add the sums of the subset `smaller` to those of `row`, keeping both relative to the sets without extra."""
+    larger_log, smaller_log = tables.log_alone[row], tables.log_alone[smaller]
+    top = max(larger_log, smaller_log)
+    total = top + math.log(math.exp(larger_log - top) + math.exp(smaller_log - top))
+    tables.log_alone[row] = total
+    own, other = math.exp(larger_log - total), math.exp(smaller_log - total)
+    into, source = offset + row * width, offset + smaller * width
+    tables.ratios[into] = 1.0
+    for e in range(ONE, width):
+        tables.ratios[into + e] = own * tables.ratios[into + e] + other * tables.ratios[source + e]

@@ -1,0 +1,46 @@
+"""Graphs drawn from an order or a partition: every node chooses its parents independently of the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag._jit import kernel
+from parnidag._types import Codes, Floats, Integers, int64
+from parnidag.net import Net, drop_parents, take_parents
+from parnidag.space.sums import Tables, draw_parents, write_parents
+from parnidag.target import Target
+
+
+class GraphDraw(NamedTuple):
+    """Working memory for a drawn graph."""
+
+    drawn: Codes
+    """The parents of each node, sorted (n × the most parents allowed)."""
+    degrees: Integers
+    scores: Floats
+
+
+def make_graph_draw(target: Target) -> GraphDraw:
+    """Return room for one graph."""
+    n = target.n_nodes
+    return GraphDraw(np.zeros((n, max(target.max_parents, 1)), np.int32), np.zeros(n, np.int64), np.zeros(n))
+
+
+@kernel
+def draw_graph(net: Net, tables: Tables, level: Integers, own: GraphDraw, hitting: bool) -> None:
+    """Replace the graph by one drawn in proportion to its weight among those that the levels permit.
+
+    Parents lie below their children's level. With `hitting` (a partition) every node above level 0 has at least one
+    parent just one level below.
+    """
+    for k in range(level.size):
+        j = int64(k)
+        needs = hitting and level[j] > 0
+        own.scores[j] = draw_parents(tables, net.rng, j, level, level[j], needs)
+        own.degrees[j] = write_parents(tables, j, tables.drawn_subset, tables.drawn_column, own.drawn[j])
+        drop_parents(net, j, own.drawn[j], own.degrees[j], own.scores[j])
+    for k in range(level.size):
+        j = int64(k)
+        take_parents(net, j, own.drawn[j], own.degrees[j], own.scores[j])

@@ -1,0 +1,159 @@
+"""Order MCMC: a walk over orders of the nodes, from which graphs are drawn (Friedman and Koller 2003).
+
+Given an order ≺ the parents of each node are among those before it, and nodes choose theirs independently, so that
+the summed weight of all graphs that agree with an order is a product of sums that stand in the candidate tables:
+
+    R(≺) = ∏_j Σ_{Pa ⊆ {i : i ≺ j}} exp(score(j, Pa)).
+
+The chain walks over orders with probability ∝ R(≺) and draws a graph from the present order at regular intervals. A
+graph that agrees with many orders is drawn that much more often than its posterior probability says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag._jit import entry
+from parnidag._types import Integers, int64
+from parnidag.errors import ParnidagError
+from parnidag.graph import random_topological_order
+from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
+from parnidag.nodes import as_index
+from parnidag.samplers.base import Chain, Prepared, move_totals
+from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
+from parnidag.samplers.restricted import RestrictedSampler
+from parnidag.space.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
+from parnidag.space.sums import DrawArrays, make_draws, open_tables
+from parnidag.space.tables import TableArrays
+from parnidag.target import Target
+from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
+
+BIAS = (
+    "order MCMC weighs every graph by the number of orders that agree with it, so these are not posterior "
+    "probabilities: sparse graphs and edges that leave the order open are favoured. PartitionMCMC has no such bias"
+)
+
+
+class OrderState(NamedTuple):
+    """One chain's arrays."""
+
+    walk: OrderArrays
+    draws: DrawArrays
+    graph: GraphDraw
+    integers: Integers
+    """Iterations between drawn graphs."""
+
+
+@dataclass(frozen=True)
+class OrderMCMC(RestrictedSampler):
+    """Order MCMC on a search space (Friedman and Koller 2003; Kuipers, Suter and Moffa 2022).
+
+    Walks over orders of the nodes by exchanging two neighbours, exchanging any two nodes, and taking a node out to put
+    it where it fits best (drawn in proportion to the order's weight). Graphs are drawn from the present order.
+
+    **Its law is not the posterior.** A graph that agrees with many orders is drawn that many times as often as its
+    posterior probability says, so that sparse graphs come up too often. `PartitionMCMC` and the structure samplers have
+    no such bias.
+
+    Parameters
+    ----------
+    plus_one
+        Whether a node may take one parent from outside its candidates. None: if the tables then fit into `memory`.
+    memory
+        Bytes that the tables may take.
+    graph_every
+        Iterations between drawn graphs, over which edge probabilities are averaged; None: as many as there are nodes.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.OrderMCMC(graph_every=50).graph_every
+    50
+    """
+
+    graph_every: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_graph_every(self.graph_every)
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 10 a node, at least 500."""
+        return max(500, 10 * n_nodes)
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
+        """Put a new chain at a random order that agrees with its graph."""
+        assert prepared.tables is not None
+        chain.tables = prepared.tables
+        rng = np.random.default_rng(chain.graph.rng)
+        order = random_topological_order(chain.graph.position != ABSENT, rng)
+        every = target.n_nodes if self.graph_every is None else int(self.graph_every)
+        chain.own = OrderState(
+            make_order(order),
+            make_draws(prepared.tables),
+            make_graph_draw(target),
+            np.array([every]),
+        )
+
+    def advance(self, target: Target, chain: Chain, steps: int) -> int:
+        """Run at most `steps` iterations in place and return how many were made."""
+        assert chain.tables is not None
+        scratch = chain.scratch(target)
+        return int(
+            advance_order(
+                target.problem, chain.graph, scratch, chain.trace, chain.tables.arrays, chain.own, int64(steps)
+            )
+        )
+
+    def totals(self, chain: Chain) -> dict[str, float]:
+        """Return how often moves were tried and accepted, in all and by kind."""
+        return move_totals(MOVES, chain.own.walk.tried, chain.own.walk.accepted)
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Say that the law is not the posterior, and which graphs the result is about."""
+        return [BIAS, *super().caveats(prepared)]
+
+
+def check_graph_every(graph_every: object) -> None:
+    """Refuse anything but a whole number from 1 on, or None."""
+    if graph_every is None:
+        return
+    count = as_index(graph_every)
+    if count is None or count < 1:
+        raise ParnidagError(f"graph_every must be a whole number, 1 or more, or None, got {graph_every!r}")
+
+
+@entry
+def advance_order(
+    problem: Problem,
+    graph: GraphArrays,
+    scratch: Scratch,
+    trace_arrays: TraceArrays,
+    table_arrays: TableArrays,
+    state: OrderState,
+    steps: int,
+) -> int:
+    """Run order MCMC for at most `steps` iterations."""
+    net: Net = open_net(problem, graph, scratch)
+    trace = open_trace(trace_arrays)
+    tables = open_tables(table_arrays, state.draws)
+    run = open_order(state.walk)
+    every = state.integers[0]
+    done = int64(0)
+    if begin_segment(net, trace):
+        if net.now == ZERO:
+            value_all(tables, run)
+            draw_graph(net, tables, run.level, state.graph, False)
+        while done < steps:
+            order_step(net.rng, tables, run)
+            if (net.now + ONE) % every == ZERO:
+                draw_graph(net, tables, run.level, state.graph, False)
+            done += ONE
+            if not observe(net, trace):
+                break
+    close_net(net, graph)
+    close_trace(trace, trace_arrays)
+    return done

@@ -1,0 +1,83 @@
+"""What samplers on a search space have in common: tables, starting graphs and what to tell the reader."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from parnidag._types import is_number
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency
+from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
+from parnidag.space.search import starting_graphs
+from parnidag.space.tables import DEFAULT_MEMORY, build_tables
+from parnidag.target import Target
+
+
+@dataclass(frozen=True)
+class RestrictedSampler:
+    """A sampler over the graphs of a search space: every node's parents are candidates, and at most one other.
+
+    Parameters
+    ----------
+    plus_one
+        Whether a node may take one parent from outside its candidates. None: if the tables then fit into `memory`.
+    memory
+        Bytes that the tables may take.
+    """
+
+    plus_one: bool | None = None
+    memory: float = DEFAULT_MEMORY
+
+    def __post_init__(self) -> None:
+        if self.plus_one not in (None, True, False):
+            raise ParnidagError(f"plus_one must be True, False or None, got {self.plus_one!r}")
+        if not is_number(self.memory) or not self.memory > 0:
+            raise ParnidagError(f"memory must be a positive number of bytes, got {self.memory!r}")
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return type(self).__name__
+
+    def wants_space(self, target: Target) -> bool:
+        """Return True."""
+        return True
+
+    def prepare(
+        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+    ) -> Prepared:
+        """Fill the tables of the search space."""
+        if considered is None:
+            raise ParnidagError(f"{self.name} needs a search space")
+        with stages("tables"):
+            return Prepared(build_tables(target, considered, plus_one=self.plus_one, memory=float(self.memory)))
+
+    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
+        """Start each chain at the best graph of a search of its own."""
+        assert prepared.tables is not None
+        with stages("starting graphs"):
+            return starting_graphs(prepared.tables, seed, chains)
+
+    def gauges(self, chain: Chain) -> dict[str, float]:
+        """Return nothing: there is nothing to tune."""
+        return {}
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": self.name, **asdict(self)}
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Say which graphs the result is about."""
+        assert prepared.tables is not None
+        return space_caveats(prepared.tables.covers_everything, prepared.tables.plus_one)
+
+
+def space_caveats(everything: bool, plus_one: bool) -> list[str]:
+    """Say which graphs a sampler on a search space can reach; nothing if that is all of them."""
+    if everything:
+        return []
+    other = " and at most one other" if plus_one else ""
+    return [
+        f"only graphs of the search space were sampled: every node's parents are among its candidates{other}; "
+        "edges outside have the probability 0 or too low a one. PARNI, ADR and MC3 sample all graphs"
+    ]

@@ -1,0 +1,120 @@
+"""The search for a good graph: a walk over orders, each worth the best graph that agrees with it.
+
+This is the search of iterative MCMC (Kuipers, Suter and Moffa 2022) with a Gibbs step that puts a node where it fits
+best. The walk itself is random (at temperature 1), so it leaves poor orders; the best order it met is then improved by
+greedy steps until none helps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parnidag._jit import entry
+from parnidag._random import RandomState, random_state
+from parnidag._types import Codes, Floats, Integers, int64
+from parnidag.graph import Adjacency, random_topological_order
+from parnidag.net import ONE
+from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, relocate, value_all
+from parnidag.space.sums import DrawArrays, find_peak, make_draws, open_tables, write_parents
+from parnidag.space.tables import CandidateTables, TableArrays
+
+STEPS_A_NODE = 200
+"""Length of the random part of a search."""
+GREEDY_STEPS_A_NODE = 5
+COLD = 1e-9
+"""Temperature at which only the best place is chosen."""
+SEARCH_KEY = 1_000_003
+"""Keeps the random numbers of searches apart from those of chains."""
+
+
+def starting_graphs(tables: CandidateTables, seed: int, chains: int) -> list[Adjacency]:
+    """Return the best graph of an independent search for each chain, from a random order each."""
+    peaks = best_inside(tables)
+    return [search(tables, peaks, seed, chain)[0] for chain in range(chains)]
+
+
+def search(
+    tables: CandidateTables, peaks: Floats, seed: int, stream: int, order: list[int] | None = None
+) -> tuple[Adjacency, float]:
+    """Return the best graph found and its log posterior; from a random order unless one is given."""
+    target = tables.target
+    if order is None:
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SEARCH_KEY, stream, 0)))
+        order = random_topological_order(target.required, rng)
+    walk, own = make_order(order, maximise=True), make_draws(tables, peaks)
+    best = np.array(order, np.int64)
+    words = random_state(seed, SEARCH_KEY, stream, 1)
+    n = target.n_nodes
+    search_orders(tables.arrays, own, walk, words, int64(STEPS_A_NODE * n), int64(GREEDY_STEPS_A_NODE * n), best)
+    graph = np.zeros((n, n), np.bool_)
+    score = read_graph(tables.arrays, own, best, np.zeros(n, np.int32), graph)
+    return graph, float(score)
+
+
+def best_inside(tables: CandidateTables) -> Floats:
+    """Return the best score inside every subset, in the shape of the table of scores."""
+    peaks = tables.arrays.scores.copy()
+    raise_peaks(tables.arrays, peaks)
+    return peaks
+
+
+@entry
+def raise_peaks(tables: TableArrays, peaks: Floats) -> None:
+    """Replace each score by the best one among the subsets of its own, one candidate at a time."""
+    for j in range(tables.candidate_count.size):
+        width = ONE + tables.extra_count[j]
+        start = tables.first_entry[j]
+        for bit in range(tables.candidate_count[j]):
+            for subset in range(ONE << tables.candidate_count[j]):
+                if subset >> bit & ONE:
+                    into, source = start + subset * width, start + (subset ^ (ONE << bit)) * width
+                    for e in range(width):
+                        peaks[into + e] = max(peaks[into + e], peaks[source + e])
+
+
+@entry
+def search_orders(
+    table_arrays: TableArrays,
+    own: DrawArrays,
+    walk: OrderArrays,
+    rng: RandomState,
+    steps: int,
+    greedy_steps: int,
+    best: Integers,
+) -> None:
+    """Walk at random, then greedily from the best order met; leave the best of all in `best`."""
+    tables = open_tables(table_arrays, own)
+    run = open_order(walk)
+    value_all(tables, run)
+    top = run.total
+    best[:] = run.order
+    for _ in range(steps):
+        order_step(rng, tables, run)
+        if run.total > top:
+            top = run.total
+            best[:] = run.order
+    for place in range(best.size):
+        run.order[place] = best[place]
+        run.level[best[place]] = place
+    value_all(tables, run)
+    run.temperature = COLD
+    for _ in range(greedy_steps):
+        relocate(rng, tables, run)
+    best[:] = run.order
+
+
+@entry
+def read_graph(table_arrays: TableArrays, own: DrawArrays, order: Integers, family: Codes, graph: Adjacency) -> float:
+    """Write the best graph that agrees with an order; return its log posterior."""
+    tables = open_tables(table_arrays, own)
+    level = np.empty(order.size, np.int64)
+    for place in range(order.size):
+        level[order[place]] = place
+    total = 0.0
+    for k in range(level.size):
+        j = int64(k)
+        total += find_peak(tables, j, level, level[j])
+        degree = write_parents(tables, j, tables.drawn_subset, tables.drawn_column, family)
+        for place in range(degree):
+            graph[family[place], j] = True
+    return total
