@@ -12,20 +12,20 @@ import numpy as np
 from parnidag import referee
 from parnidag._version import __version__
 from parnidag.assemble import record_of_run, record_of_solution
-from parnidag.data import as_data
+from parnidag.data import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
-from parnidag.progress import make_progress
+from parnidag.progress import Progress, make_progress
 from parnidag.referee_draws import draw_graphs
 from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
 from parnidag.scores import Gaussian
 from parnidag.space.allsets import all_local_scores
-from parnidag.space.default import default_considered
-from parnidag.space.given import as_considered
+from parnidag.space.default import default_skeleton, grown
+from parnidag.space.given import as_space
 from parnidag.target import Score, Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -113,12 +113,11 @@ def sample(
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 2 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
-    considered = None if space is None else as_considered(space, target.names)
-    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), considered)
+    given = None if space is None else as_space(space, target.names)
+    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
     with make_progress(progress, plan.chains) as display:
-        if considered is None and sampler.wants_space(target):
-            with run.stage(display, "skeleton"):
-                run.considered = default_considered(table, target)
+        if given is None:
+            _make_space(run, table, display)
         run.prepare(display)
         run.execute(executor, display)
     return Posterior(record_of_run(run, time.perf_counter() - began))
@@ -230,6 +229,17 @@ def _check_numbers(draws: object, tune: object, thin: object, chains: object) ->
 
 def _target(data: Any, score: Score | None, prior: EdgePrior | None) -> Target:
     return Target.build(as_data(data), Gaussian() if score is None else score, EdgePrior() if prior is None else prior)
+
+
+def _make_space(run: Run, table: Data, display: Progress) -> None:
+    """Find the search space that the sampler wants when the user gives none."""
+    if run.sampler.default_space == "none":
+        return
+    with run.stage(display, "skeleton"):
+        run.space = default_skeleton(table, run.target)
+    if run.sampler.default_space == "grown":
+        with run.stage(display, "search space"):
+            run.space = grown(run.target, run.space, run.plan.seed)
 
 
 def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:

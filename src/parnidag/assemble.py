@@ -41,7 +41,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         "chains": plan.chains,
         "seed": plan.seed,
         "space": _space_settings(run),
-        "caveats": run.sampler.caveats(run.prepared),
+        "caveats": run.caveats,
         "interrupted": run.interrupted,
         "timings": {**run.timings, "total": seconds},
     }
@@ -60,17 +60,12 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
 
 
 def _space_settings(run: Run) -> dict[str, Any] | None:
-    """Describe the search space: its candidate edges, whether tables were made of it, and how it grew."""
-    if run.considered is None:
+    """Describe the search space, and the tables if any were made of it."""
+    if run.space is None:
         return None
-    tables = run.prepared.tables
-    considered = run.considered if tables is None else tables.considered
-    return {
-        "edges": edge_codes(considered).tolist(),
-        "plus_one": None if tables is None else tables.plus_one,
-        "table_bytes": None if tables is None else tables.nbytes,
-        "rounds": list(run.prepared.rounds),
-    }
+    tables = run.logs[0].chain.tables
+    made = {} if tables is None else {"plus_one": tables.plus_one, "table_bytes": tables.nbytes}
+    return run.space.describe() | made
 
 
 def _chain_draws(

@@ -65,6 +65,8 @@ class Diagnostics:
     acceptance, evaluations, omega, iterations, iterations_per_second, memo_hit_rate : list of float or None
         One figure a chain: acceptance rate, neighbourhoods evaluated an iteration, the adapted ω, kept iterations,
         speed over tuning and kept iterations, share of local scores found in the memo; None if the sampler has none.
+    move_acceptance : dict
+        Acceptance rate of each kind of move, one figure a chain; empty if the sampler has one kind only.
     timings : dict
         Seconds by stage.
     converged : bool or None
@@ -73,6 +75,8 @@ class Diagnostics:
         The same in words.
     advice : list of str
         What to do next; empty if nothing.
+    caveats : list of str
+        What the figures cannot show: that the sampler's law is not the posterior, or that it saw only some graphs.
     """
 
     rhat_log_posterior: float | None
@@ -90,10 +94,12 @@ class Diagnostics:
     iterations: list[float] | None
     iterations_per_second: list[float] | None
     memo_hit_rate: list[float] | None
+    move_acceptance: dict[str, list[float]]
     timings: dict[str, float]
     converged: bool | None
     verdict: str
     advice: list[str]
+    caveats: list[str]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain JSON values; an infinite R-hat becomes the string "inf"."""
@@ -103,6 +109,7 @@ class Diagnostics:
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
         lines += [line for item in self.advice for line in _wrapped("advice", item)]
+        lines += [line for item in self.caveats for line in _wrapped("note", item)]
         if self.iterations is None:  # exact: there were no chains to speak of
             return "\n".join(lines)
         figures = {
@@ -117,6 +124,8 @@ class Diagnostics:
             values = getattr(self, name)
             if values is not None:
                 figures[name.replace("_", " ").replace("iterations per second", "per CPU second")] = _by_chain(values)
+        for move, values in self.move_acceptance.items():
+            figures[f"  {move}"] = _by_chain(values)
         if self.timings:
             figures["seconds"] = ", ".join(f"{stage} {seconds:.3g}" for stage, seconds in self.timings.items())
         for name, text in figures.items():
@@ -225,7 +234,14 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
     names = ("acceptance", "evaluations", "omega", "memo_hit_rate")
     by_chain = {name: statistics[name].tolist() if name in statistics else None for name in names}
     timings = {str(stage): float(seconds) for stage, seconds in dict(record.settings.get("timings") or {}).items()}
+    moves = {
+        name.removesuffix("_acceptance").replace("_", " "): values.tolist()
+        for name, values in statistics.items()
+        if name.endswith("_acceptance")
+    }
     return by_chain | {
+        "move_acceptance": moves,
+        "caveats": [str(text) for text in record.settings.get("caveats") or ()],
         "iterations": kept.tolist() if np.any(kept > 0) else None,
         "iterations_per_second": speed,
         "timings": timings,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import xarray as xr
 
+    from parnidag.space import SearchSpace
+
 INCLUDED_FROM = 0.9
 """Posterior probability from which `summary` calls an edge included: odds of 9 to 1."""
 
@@ -119,6 +121,16 @@ class Posterior:
         """What was run: sampler, score, prior, seed, lengths, timings, version (a copy)."""
         copied: dict[str, Any] = json.loads(settings_json(self._record))
         return copied
+
+    @property
+    def space(self) -> SearchSpace | None:
+        """The search space that the run used, to look at or to pass to another run; None if there was none."""
+        described = self._record.settings.get("space")
+        if described is None:
+            return None
+        from parnidag.space.searchspace import SearchSpace  # only here: it brings in the compiler
+
+        return SearchSpace.read(self._record.nodes, described)
 
     @property
     def log_evidence(self) -> float | None:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from parnidag.graph import Adjacency, codes_of_arcs
 from parnidag.progress import ChainStatus, Progress
-from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
+from parnidag.samplers.base import Chain, Sampler, new_chain
+from parnidag.space.searchspace import SearchSpace
 from parnidag.target import Target
 
 SEGMENT_SECONDS = 0.25
@@ -146,11 +147,11 @@ class Run:
         sampler: Sampler,
         plan: Plan,
         starts: list[Adjacency] | None,
-        considered: Adjacency | None = None,
+        space: SearchSpace | None = None,
     ) -> None:
         self.target, self.sampler, self.plan = target, sampler, plan
-        self.starts, self.considered = starts, considered
-        self.prepared = Prepared()
+        self.starts, self.space = starts, space
+        self.caveats: list[str] = []
         self.logs: list[ChainLog] = []
         self.timings: dict[str, float] = {}
         self.interrupted = False
@@ -159,13 +160,16 @@ class Run:
         """Do what all chains share, find where they start, then set up each chain."""
         stages = partial(self.stage, progress)
         seed = self.plan.seed
-        self.prepared = self.sampler.prepare(self.target, self.considered, seed, stages)
+        considered = None if self.space is None else self.space.considered
+        prepared = self.sampler.prepare(self.target, considered, seed, stages)
+        self.space = prepared.space or self.space
+        self.caveats = self.sampler.caveats(prepared)
         if self.starts is None:
-            self.starts = self.sampler.starts(self.target, self.prepared, seed, self.plan.chains, stages)
+            self.starts = self.sampler.starts(self.target, prepared, seed, self.plan.chains, stages)
         with self._timed("set-up of chains"):
             for index, graph in enumerate(self.starts):
                 chain = new_chain(self.target, graph, seed, index)
-                self.sampler.begin(self.target, self.prepared, chain, self.plan.tune)
+                self.sampler.begin(self.target, prepared, chain, self.plan.tune)
                 self.logs.append(ChainLog(chain, self.plan.boundaries()))
                 self._pass_boundaries(self.logs[-1])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from parnidag.samplers.order import OrderMCMC
+from parnidag.samplers.order import IterativeMCMC, OrderMCMC
 from parnidag.samplers.parni import PARNI
 from parnidag.samplers.structure import ADR, MC3
 
-__all__ = ["ADR", "MC3", "PARNI", "OrderMCMC"]
+__all__ = ["ADR", "MC3", "PARNI", "IterativeMCMC", "OrderMCMC"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from parnidag._random import random_state
 from parnidag._types import Floats, Integers
 from parnidag.graph import Adjacency
 from parnidag.net import GraphArrays, Scratch
+from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import CandidateTables
 from parnidag.target import Target, lay_graph
 from parnidag.trace import TraceArrays, make_trace
@@ -40,14 +41,14 @@ def silent_stage(name: str) -> Iterator[None]:
 class Prepared:
     """What all chains of a run share."""
 
+    considered: Adjacency | None = None
+    """Candidate parents of every node (parent × child)."""
     tables: CandidateTables | None = None
     """Scores and sums of the search space."""
     warm: Floats | None = None
     """PARNI's first guess of the edge probabilities."""
-    best: Adjacency | None = None
-    """The best graph found while the search space was made."""
-    rounds: tuple[float, ...] = ()
-    """Scores of the best graph after each expansion of the space."""
+    space: SearchSpace | None = None
+    """The search space, when the sampler itself made it."""
 
 
 @dataclass
@@ -106,8 +107,9 @@ class Sampler(Protocol):
         """Return the iterations between stored draws when the user gives none."""
         ...
 
-    def wants_space(self, target: Target) -> bool:
-        """Does the sampler need to know which parents to consider?"""
+    @property
+    def default_space(self) -> Literal["none", "skeleton", "grown"]:
+        """Which search space the sampler is given when the user gives none."""
         ...
 
     def prepare(

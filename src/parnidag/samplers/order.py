@@ -11,20 +11,21 @@ graph that agrees with many orders is drawn that much more often than its poster
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from parnidag._jit import entry
 from parnidag._types import Integers, int64
 from parnidag.errors import ParnidagError
-from parnidag.graph import random_topological_order
+from parnidag.graph import Adjacency, random_topological_order
 from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.nodes import as_index
-from parnidag.samplers.base import Chain, Prepared, move_totals
+from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
 from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.restricted import RestrictedSampler
+from parnidag.space.expansion import MOST_CANDIDATES, check_expansion, expand
 from parnidag.space.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.space.sums import DrawArrays, make_draws, open_tables
 from parnidag.space.tables import TableArrays
@@ -115,6 +116,75 @@ class OrderMCMC(RestrictedSampler):
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say that the law is not the posterior, and which graphs the result is about."""
         return [BIAS, *super().caveats(prepared)]
+
+
+@dataclass(frozen=True)
+class IterativeMCMC(OrderMCMC):
+    """Iterative MCMC: grow the search space, then sample orders on it (Kuipers, Suter and Moffa 2022).
+
+    The search alternates between finding the best graph, in which every node may take one parent from outside its
+    candidates, and making the edges found candidates. The result has the best graph as `best` and the grown space as
+    `space`; its edge probabilities are those of `OrderMCMC` on that space, with the same bias.
+
+    Parameters
+    ----------
+    plus_one, memory, graph_every
+        As for `OrderMCMC`.
+    by
+        ``"best"`` adds the edges of the best graph found; ``"sampled"`` adds the edges whose probability, averaged over
+        sampled orders, is at least `threshold`.
+    threshold
+        For ``by="sampled"``: above 0, at most 1.
+    max_candidates
+        The most candidate parents of a node.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.IterativeMCMC(by="sampled", threshold=0.3).threshold
+    0.3
+    """
+
+    by: Literal["best", "sampled"] = "best"
+    threshold: float = 0.5
+    max_candidates: int = MOST_CANDIDATES
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_expansion(self.by, self.threshold, self.max_candidates)
+
+    @property
+    def default_space(self) -> Literal["skeleton", "grown"]:
+        """A skeleton: it is grown here."""
+        return "skeleton"
+
+    def prepare(
+        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+    ) -> Prepared:
+        """Grow the search space and fill its tables."""
+        if considered is None:
+            raise ParnidagError(f"{self.name} needs a search space to begin with")
+        with stages("search space"):
+            space, tables = expand(
+                target,
+                considered,
+                seed=seed,
+                by=self.by,
+                threshold=float(self.threshold),
+                most_candidates=int(self.max_candidates),
+                memory=float(self.memory),
+            )
+        prepared = Prepared(tables.considered, tables)
+        if self.plus_one not in (None, tables.plus_one):
+            prepared = super().prepare(target, tables.considered, seed, stages)
+        return replace(prepared, space=space)
+
+    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
+        """Start the first chain at the best graph found, each other at the best of a search of its own."""
+        graphs = super().starts(target, prepared, seed, chains, stages)
+        assert prepared.space is not None
+        assert prepared.space.best is not None
+        return [prepared.space.best, *graphs[1:]]
 
 
 def check_graph_every(graph_every: object) -> None:

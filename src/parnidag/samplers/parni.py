@@ -44,6 +44,7 @@ from parnidag.net import (
     present,
     remove_edge,
 )
+from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
 from parnidag.samplers.neighbourhood import draw_neighbourhoods
 from parnidag.samplers.tuning import (
@@ -57,6 +58,9 @@ from parnidag.samplers.tuning import (
     open_parni,
     refresh_eta,
 )
+from parnidag.space.default import FEW_NODES
+from parnidag.space.search import starting_graphs
+from parnidag.space.tables import build_tables
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
@@ -123,20 +127,28 @@ class PARNI:
         """Return the default number of iterations between draws: 10 a node, at least 500."""
         return max(500, 10 * n_nodes)
 
-    def wants_space(self, target: Target) -> bool:
-        """Return True: the warm start takes its candidates from a search space."""
-        return True
+    @property
+    def default_space(self) -> Literal["grown"]:
+        """A skeleton after iterative expansion, from which the warm start takes its candidates."""
+        return "grown"
 
     def prepare(
         self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
     ) -> Prepared:
-        """Compute the warm start π̃ of the edge probabilities (Appendix C), from a search space if there is one."""
+        """Compute the warm start π̃ of the edge probabilities (Appendix C) from the candidates of the search space.
+
+        Without a space every node's candidates are all others, or none when that is too many.
+        """
+        if considered is None:
+            considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
         with stages("warm start"):
-            return Prepared(warm=warm_start(target, self._kappa(target.n_nodes), considered))
+            return Prepared(considered, warm=warm_start(target, self._kappa(target.n_nodes), considered))
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
-        """Start at the graph without edges, but those required."""
-        return [target.required] * chains
+        """Start each chain at the best graph of a search of its own."""
+        assert prepared.considered is not None
+        with stages("starting graphs"):
+            return starting_graphs(build_tables(target, prepared.considered), seed, chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""

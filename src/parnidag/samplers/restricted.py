@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from parnidag._types import is_number
 from parnidag.errors import ParnidagError
@@ -39,9 +40,10 @@ class RestrictedSampler:
         """Name for people."""
         return type(self).__name__
 
-    def wants_space(self, target: Target) -> bool:
-        """Return True."""
-        return True
+    @property
+    def default_space(self) -> Literal["skeleton", "grown"]:
+        """A skeleton after iterative expansion."""
+        return "grown"
 
     def prepare(
         self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
@@ -50,7 +52,8 @@ class RestrictedSampler:
         if considered is None:
             raise ParnidagError(f"{self.name} needs a search space")
         with stages("tables"):
-            return Prepared(build_tables(target, considered, plus_one=self.plus_one, memory=float(self.memory)))
+            tables = build_tables(target, considered, plus_one=self.plus_one, memory=float(self.memory))
+        return Prepared(considered, tables)
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
         """Start each chain at the best graph of a search of its own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class _StructureSampler:
     """What MC3 and ADR share: everything but the proposal."""
 
     _reversals: ClassVar[bool]
+    default_space: ClassVar[Literal["none"]] = "none"
 
     @property
     def name(self) -> str:
@@ -69,10 +70,6 @@ class _StructureSampler:
     def default_thin(self, n_nodes: int) -> int:
         """Return the default number of iterations between draws: 100 a node, at least 5000."""
         return max(5000, 100 * n_nodes)
-
-    def wants_space(self, target: Target) -> bool:
-        """Return False: these samplers propose every edge."""
-        return False
 
     def prepare(
         self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage

@@ -1,7 +1,9 @@
-"""Which parents are considered before sampling starts: skeletons to pass to `parnidag.sample(..., space=...)`."""
+"""Which parents are considered: search spaces to pass to `parnidag.sample(..., space=...)`."""
 
 from __future__ import annotations
 
+from parnidag.space.iterative import iterative
+from parnidag.space.searchspace import SearchSpace
 from parnidag.space.skeleton import Skeleton, pc
 
-__all__ = ["Skeleton", "pc"]
+__all__ = ["SearchSpace", "Skeleton", "iterative", "pc"]

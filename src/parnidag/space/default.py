@@ -1,40 +1,36 @@
-"""Which parents to consider when the user does not say."""
+"""The search space that is used when the user gives none."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag.data import Data
 from parnidag.prior import FREE
+from parnidag.space.expansion import MOST_CANDIDATES, expand, strongest
+from parnidag.space.searchspace import SearchSpace
 from parnidag.space.skeleton import pc
 from parnidag.target import Target
 
 FEW_NODES = 12
 """Up to this many nodes every parent is considered."""
 ALPHA = 0.05
-MOST_CANDIDATES = 10
-"""Most candidates of a node that the automatic choice keeps."""
 
 
-def default_considered(data: Data, target: Target) -> NDArray[np.bool_]:
-    """Return the parents to consider (parent × child): all when there are few nodes, else the neighbours by PC.
-
-    A node with too many neighbours keeps those most correlated with it.
-    """
-    n = target.n_nodes
-    free = target.problem.status == FREE
-    if n <= FEW_NODES:
-        return np.asarray(free)
-    return strongest(target, pc(data, alpha=ALPHA).adjacency & free, MOST_CANDIDATES)
+def default_skeleton(data: Data, target: Target) -> SearchSpace:
+    """Return all parents when there are few nodes, else the neighbours by PC, the strongest where there are many."""
+    free = np.asarray(target.problem.status == FREE)
+    if target.n_nodes <= FEW_NODES:
+        return SearchSpace(target.names, free)
+    neighbours = pc(data, alpha=ALPHA).adjacency & free
+    return SearchSpace(target.names, strongest(target, neighbours, None, MOST_CANDIDATES))
 
 
-def strongest(target: Target, considered: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Return the considered parents of each node, at most `most`: those most correlated with it."""
-    gram = target.problem.table.gram
-    scale = np.sqrt(np.diag(gram))
-    association = np.where(considered, np.abs(gram / np.outer(scale, scale)), -1.0)
-    ranked = np.argsort(-association, axis=0, kind="stable")
-    rank = np.empty_like(ranked)
-    np.put_along_axis(rank, ranked, np.arange(len(gram))[:, None], axis=0)
-    return np.asarray(considered & (rank < most))
+def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:
+    """Return the space after iterative expansion; as it is when it already holds every free edge."""
+    if space.considered.sum() == (target.problem.status == FREE).sum():
+        return space
+    return expand(target, space.considered, seed=seed)[0]
+
+
+def default_considered(data: Data, target: Target):  # TEMPORARY
+    return default_skeleton(data, target).considered

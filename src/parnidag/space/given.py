@@ -11,12 +11,25 @@ from numpy.typing import NDArray
 from parnidag._types import is_number
 from parnidag.errors import ParnidagError
 from parnidag.nodes import shorten
+from parnidag.space.searchspace import SearchSpace
 from parnidag.space.skeleton import Skeleton
 
 KNOWN_SPACES = (
-    "a Skeleton such as space.pc(data), an n × n array of 0 and 1, a networkx graph on the column names, a Posterior, "
-    "or a result of causal-learn"
+    "a SearchSpace such as space.iterative(data), a Skeleton such as space.pc(data), an n × n array of 0 and 1, "
+    "a networkx graph on the column names, a Posterior, or a result of causal-learn"
 )
+
+
+def as_space(space: object, names: Sequence[str]) -> SearchSpace:
+    """Read a search space from whatever describes one: see `as_considered`.
+
+    A `SearchSpace` keeps its directions; skeletons have none.
+    """
+    if isinstance(space, SearchSpace):
+        considered = _in_order(space.considered, space.names, list(names), "the SearchSpace")
+        best = None if space.best is None else _in_order(space.best, space.names, list(names), "the SearchSpace")
+        return SearchSpace(tuple(names), considered, best, space.log_posterior, space.rounds, space.seconds)
+    return SearchSpace(tuple(names), as_considered(space, names))
 
 
 def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5) -> NDArray[np.bool_]:

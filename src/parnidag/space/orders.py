@@ -60,6 +60,7 @@ class Order:
     maximise: bool
     temperature: float
     total: float
+    """Value of the order, from `value_all` on."""
 
 
 def make_order(order: list[int], maximise: bool = False) -> OrderArrays:
@@ -68,7 +69,7 @@ def make_order(order: list[int], maximise: bool = False) -> OrderArrays:
     Moves that revalue many nodes are the rarer the more nodes there are, so that all kinds cost about the same.
     """
     n = len(order)
-    rare = min(0.3, 5.0 / n)
+    swaps, relocations = min(0.3, 5.0 / n), min(0.3, 2.0 / n)
     level = np.empty(n, np.int64)
     level[order] = np.arange(n)
     return OrderArrays(
@@ -80,7 +81,7 @@ def make_order(order: list[int], maximise: bool = False) -> OrderArrays:
         slots=np.zeros(n),
         tried=np.zeros(3, np.int64),
         accepted=np.zeros(3, np.int64),
-        move_weights=np.array([1.0 - 2.0 * rare, rare, rare]),
+        move_weights=np.array([1.0 - swaps - relocations, swaps, relocations]),
         settings=np.array([float(maximise), 1.0]),
     )
 
@@ -100,7 +101,7 @@ def open_order(arrays: OrderArrays) -> Order:
         arrays.move_weights,
         arrays.settings[0] > 0.0,
         arrays.settings[1],
-        arrays.values.sum(),
+        0.0,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parnidag._jit import entry
+from parnidag._jit import entry, kernel
 from parnidag._random import RandomState, random_state
 from parnidag._types import Codes, Floats, Integers, int64
 from parnidag.graph import Adjacency, random_topological_order
@@ -47,7 +47,7 @@ def search(
     n = target.n_nodes
     search_orders(tables.arrays, own, walk, words, int64(STEPS_A_NODE * n), int64(GREEDY_STEPS_A_NODE * n), best)
     graph = np.zeros((n, n), np.bool_)
-    score = read_graph(tables.arrays, own, best, np.zeros(n, np.int32), graph)
+    score = read_graph(tables.arrays, own, best, walk.level, np.zeros(n, np.int32), graph)
     return graph, float(score)
 
 
@@ -87,29 +87,42 @@ def search_orders(
     run = open_order(walk)
     value_all(tables, run)
     top = run.total
-    best[:] = run.order
+    copy_nodes(run.order, best)
     for _ in range(steps):
         order_step(rng, tables, run)
         if run.total > top:
             top = run.total
-            best[:] = run.order
-    for place in range(best.size):
-        run.order[place] = best[place]
-        run.level[best[place]] = place
+            copy_nodes(run.order, best)
+    copy_nodes(best, run.order)
+    number_nodes(best, run.level)
     value_all(tables, run)
     run.temperature = COLD
     for _ in range(greedy_steps):
         relocate(rng, tables, run)
-    best[:] = run.order
+    copy_nodes(run.order, best)
+
+
+@kernel
+def copy_nodes(source: Integers, into: Integers) -> None:
+    """Copy an order."""
+    for place in range(source.size):
+        into[place] = source[place]
+
+
+@kernel
+def number_nodes(order: Integers, level: Integers) -> None:
+    """Write down the place of every node."""
+    for place in range(order.size):
+        level[order[place]] = place
 
 
 @entry
-def read_graph(table_arrays: TableArrays, own: DrawArrays, order: Integers, family: Codes, graph: Adjacency) -> float:
+def read_graph(
+    table_arrays: TableArrays, own: DrawArrays, order: Integers, level: Integers, family: Codes, graph: Adjacency
+) -> float:
     """Write the best graph that agrees with an order; return its log posterior."""
     tables = open_tables(table_arrays, own)
-    level = np.empty(order.size, np.int64)
-    for place in range(order.size):
-        level[order[place]] = place
+    number_nodes(order, level)
     total = 0.0
     for k in range(level.size):
         j = int64(k)

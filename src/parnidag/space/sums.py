@@ -164,7 +164,7 @@ def log_sum_hitting(tables: Tables, j: int, level: Integers, bound: int) -> floa
     lower = subset_below(tables, j, level, bound - ONE)
     at_level = sum_of_ratios_at(tables, j, subset, level, bound - ONE)
     if lower == subset:
-        if at_level < HUGE:
+        if 1.0 / HUGE < at_level < HUGE:
             return tables.log_alone[tables.first_row[j] + subset] + math.log(at_level)
         return careful_log_sum(tables, j, subset, ZERO, level, bound)
     whole = 1.0 + sum_of_ratios(tables, j, subset, level, bound - ONE)
@@ -194,15 +194,21 @@ def sum_of_ratios(tables: Tables, j: int, subset: int, level: Integers, bound: i
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     e = ZERO
     while e + 4 <= count:
-        a += ratios[start + e] if level[extras[e]] < bound else 0.0
-        b += ratios[start + e + 1] if level[extras[e + 1]] < bound else 0.0
-        c += ratios[start + e + 2] if level[extras[e + 2]] < bound else 0.0
-        d += ratios[start + e + 3] if level[extras[e + 3]] < bound else 0.0
+        a += counted(ratios[start + e], level[extras[e]], bound)
+        b += counted(ratios[start + e + 1], level[extras[e + 1]], bound)
+        c += counted(ratios[start + e + 2], level[extras[e + 2]], bound)
+        d += counted(ratios[start + e + 3], level[extras[e + 3]], bound)
         e += int64(4)
     while e < count:
-        a += ratios[start + e] if level[extras[e]] < bound else 0.0
+        a += counted(ratios[start + e], level[extras[e]], bound)
         e += ONE
     return (a + b) + (c + d)
+
+
+@kernel
+def counted(ratio: float, height: int, bound: int) -> float:
+    """Return the ratio if its level is below the bound; the ratio is read in any case, which saves a jump."""
+    return ratio if height < bound else 0.0
 
 
 @kernel
@@ -212,7 +218,8 @@ def sum_of_ratios_at(tables: Tables, j: int, subset: int, level: Integers, wante
     extras, ratios = tables.extras[j], tables.ratios
     total = 0.0
     for e in range(tables.extra_count[j]):
-        total += ratios[start + e] if level[extras[e]] == wanted else 0.0
+        ratio = ratios[start + e]
+        total += ratio if level[extras[e]] == wanted else 0.0
     return total
 
 
@@ -287,7 +294,8 @@ def peak(tables: Tables, j: int, level: Integers, bound: int) -> float:
     extras, peaks = tables.extras[j], tables.peaks
     best = peaks[start]
     for e in range(tables.extra_count[j]):
-        best = max(best, peaks[start + e + ONE] if level[extras[e]] < bound else -math.inf)
+        candidate = peaks[start + e + ONE]
+        best = max(best, candidate if level[extras[e]] < bound else -math.inf)
     return best
 
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def build_tables(
     tables = CandidateTables(
         target, considered, plus_one, arrays, time.perf_counter() - began, _digest(target, considered, plus_one)
     )
-    _remember(tables)
+    _KNOWN[tables.key] = tables
     return tables
 
 
@@ -179,7 +179,26 @@ def in_words(size: float) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{math.ceil(size / 1e6):,} MB"
 
 
-def _empty_tables(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> TableArrays:
+def one_node_tables(target: Target, considered: NDArray[np.bool_], memory: float) -> TableArrays:
+    """Return room for the scores of one node at a time, with every extra: nodes overwrite one another."""
+    considered = considered & (target.problem.status == FREE)
+    counts = considered.sum(axis=0)
+    extras = (target.problem.status == FREE).sum(axis=0) - counts
+    needed = float((2.0**counts * (1.0 + extras)).max()) * PLACES
+    if needed > memory:
+        node = target.names[int(counts.argmax())]
+        raise ParnidagError(
+            f"space: {node} has {counts.max()} candidate parents, whose parent sets would take {in_words(needed)}, "
+            f"more than {in_words(memory)}; use a sparser skeleton (a smaller alpha)"
+        )
+    layout = _empty_tables(target, considered, plus_one=True, entries=int(needed) // PLACES)
+    return layout._replace(first_entry=np.zeros_like(layout.first_entry))
+
+
+def _empty_tables(
+    target: Target, considered: NDArray[np.bool_], plus_one: bool, entries: int | None = None
+) -> TableArrays:
+    """Lay out the tables of all nodes; or, with a number of `entries`, scores for as many and no sums."""
     status = target.problem.status
     extras = (status == FREE) & ~considered & plus_one
     listed = [_listed(mask) for mask in (considered, extras, status == REQUIRED)]
@@ -196,9 +215,9 @@ def _empty_tables(target: Target, considered: NDArray[np.bool_], plus_one: bool)
         required_count=required_count,
         first_entry=first_entry,
         first_row=first_row,
-        scores=np.empty(int(first_entry[-1])),
-        ratios=np.empty(int(first_entry[-1])),
-        log_alone=np.empty(int(first_row[-1])),
+        scores=np.empty(int(first_entry[-1]) if entries is None else entries),
+        ratios=np.empty(int(first_entry[-1]) if entries is None else 0),
+        log_alone=np.empty(int(first_row[-1]) if entries is None else 0),
     )
 
 
@@ -214,8 +233,9 @@ def _listed(mask: NDArray[np.bool_]) -> tuple[Codes, Integers]:
 # ---------------------------------------------------------------------------------------------------------------------
 # Tables in other processes: a worker fills its own once, and finds them again for the next segment
 
-KEPT = 2
-_KNOWN: OrderedDict[str, CandidateTables] = OrderedDict()
+_KNOWN: WeakValueDictionary[str, CandidateTables] = WeakValueDictionary()
+_HELD: list[CandidateTables] = []
+"""The last tables made for an unpickled copy: nobody else may hold them between two segments."""
 
 
 def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> str:
@@ -225,17 +245,12 @@ def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> st
     return digest.hexdigest()
 
 
-def _remember(tables: CandidateTables) -> None:
-    _KNOWN[tables.key] = tables
-    while len(_KNOWN) > KEPT:
-        _KNOWN.popitem(last=False)
-
-
 def _known_or_rebuilt(key: str, target: Target, considered: NDArray[np.bool_], plus_one: bool) -> CandidateTables:
-    if key not in _KNOWN:
-        return build_tables(target, considered, plus_one=plus_one, memory=math.inf)
-    _KNOWN.move_to_end(key)
-    return _KNOWN[key]
+    known = _KNOWN.get(key)
+    if known is None:
+        known = build_tables(target, considered, plus_one=plus_one, memory=math.inf)
+        _HELD[:] = [known]
+    return known
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -328,6 +343,8 @@ def fill_sums(tables: TableArrays, j: int) -> None:
 def add_smaller(tables: TableArrays, row: int, smaller: int, offset: int, width: int) -> None:
     """Add the sums of the subset `smaller` to those of `row`, keeping both relative to the sets without extra."""
     larger_log, smaller_log = tables.log_alone[row], tables.log_alone[smaller]
+    if smaller_log == -math.inf:
+        return  # all sets so far are too large, those of `row` too: −inf − (−inf) would be undefined
     top = max(larger_log, smaller_log)
     total = top + math.log(math.exp(larger_log - top) + math.exp(smaller_log - top))
     tables.log_alone[row] = total

@@ -1,0 +1,165 @@
+"""Iterative expansion of a search space (Kuipers, Suter and Moffa 2022).
+
+A skeleton from independence tests misses edges. But every node may take one parent from outside its candidates, so a
+good graph in this wider space shows which edges are missing. They become candidates, in both directions, and the search
+begins again, until it finds nothing new.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._jit import entry
+from parnidag._random import RandomState, random_state
+from parnidag._types import Floats, int64, is_number
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency, random_topological_order
+from parnidag.net import ONE
+from parnidag.nodes import as_index
+from parnidag.prior import FREE
+from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, value_all
+from parnidag.space.search import SEARCH_KEY, best_inside, search
+from parnidag.space.searchspace import Round, SearchSpace
+from parnidag.space.sums import ANY, DrawArrays, make_draws, open_tables, subset_below, weigh_columns
+from parnidag.space.tables import DEFAULT_MEMORY, CandidateTables, TableArrays, build_tables, table_bytes
+from parnidag.target import Target
+
+MOST_ROUNDS = 50
+MOST_CANDIDATES = 12
+"""Candidates beyond this are dropped from a node, the unused and least correlated first."""
+LARGEST_SUBSETS = 24
+"""More candidates of a node than this are beyond any memory."""
+IMPROVEMENT = 1e-6
+"""A better graph is one whose log posterior is larger by this."""
+SAMPLED_ORDERS_A_NODE = 20
+STEPS_BETWEEN = 10
+"""Orders looked at, and steps between two of them, both a node, when edges are added by their probability."""
+
+
+def check_expansion(by: object, threshold: object, max_candidates: object) -> None:
+    """Refuse settings of an expansion that make no sense."""
+    most = as_index(max_candidates)
+    if most is None or not 1 <= most <= LARGEST_SUBSETS:
+        raise ParnidagError(
+            f"max_candidates must be a whole number from 1 to {LARGEST_SUBSETS}, got {max_candidates!r}"
+        )
+    if by not in ("best", "sampled"):
+        raise ParnidagError(f'by must be "best" or "sampled", got {by!r}')
+    if not is_number(threshold) or not 0.0 < float(threshold) <= 1.0:  # type: ignore[arg-type]
+        raise ParnidagError(f"threshold must be a number above 0 and at most 1, got {threshold!r}")
+
+
+def expand(
+    target: Target,
+    considered: NDArray[np.bool_],
+    *,
+    seed: int,
+    by: Literal["best", "sampled"] = "best",
+    threshold: float = 0.5,
+    most_candidates: int = MOST_CANDIDATES,
+    memory: float = DEFAULT_MEMORY,
+) -> tuple[SearchSpace, CandidateTables]:
+    """Grow a search space until the best graph found stops improving; return it and its tables.
+
+    Without memory for one parent from outside there is one search and no expansion.
+    """
+    began = time.perf_counter()
+    free = target.problem.status == FREE
+    considered = strongest(target, considered & free, None, most_candidates)
+    best, score = target.required, -math.inf
+    order: list[int] | None = None
+    rounds: list[Round] = []
+    quiet = False
+    while True:
+        start = time.perf_counter()
+        tables = build_tables(target, considered, memory=memory)
+        graph, found = search(tables, best_inside(tables), seed, len(rounds), order)
+        rounds.append(Round(int(considered.sum()), found, time.perf_counter() - start))
+        if found > score + IMPROVEMENT:
+            best, score = graph, found
+        new = _missing(tables, best, seed, len(rounds), by, threshold) & free & ~considered
+        if (not new.any() and quiet) or not tables.plus_one or len(rounds) == MOST_ROUNDS:
+            break
+        quiet = not new.any()
+        # when nothing is missing any more, one more search from elsewhere must agree before the space is done
+        order = None if quiet else _order_of(best, seed, len(rounds))
+        wider = strongest(target, considered | new, best, most_candidates)
+        if np.array_equal(wider, considered):
+            quiet = True
+        considered = wider
+        if table_bytes(target, considered, plus_one=False) > memory:
+            break
+    space = SearchSpace(target.names, tables.considered, best, score, tuple(rounds), time.perf_counter() - began)
+    return space, tables
+
+
+def strongest(target: Target, considered: NDArray[np.bool_], used: Adjacency | None, most: int) -> NDArray[np.bool_]:
+    """Return at most `most` considered parents of each node: neighbours in the graph `used`, then by correlation."""
+    gram = target.problem.table.gram
+    scale = np.sqrt(np.diag(gram))
+    association = np.where(considered, np.abs(gram / np.outer(scale, scale)), -1.0)
+    if used is not None:
+        association += 2.0 * (considered & (used | used.T))
+    ranked = np.argsort(-association, axis=0, kind="stable")
+    rank = np.empty_like(ranked)
+    np.put_along_axis(rank, ranked, np.arange(len(gram))[:, None], axis=0)
+    return np.asarray(considered & (rank < most))
+
+
+def _missing(
+    tables: CandidateTables, best: Adjacency, seed: int, stream: int, by: str, threshold: float
+) -> NDArray[np.bool_]:
+    """Return the edges to add, in both directions."""
+    if by == "best":
+        return np.asarray(best | best.T)
+    chances = outside_probabilities(tables, best, seed, stream)
+    return np.asarray(chances + chances.T >= threshold)
+
+
+def _order_of(graph: Adjacency, seed: int, stream: int) -> list[int]:
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SEARCH_KEY, stream, 2)))
+    return random_topological_order(graph, rng)
+
+
+def outside_probabilities(tables: CandidateTables, start: Adjacency, seed: int, stream: int) -> Floats:
+    """Return how probable each edge from outside the candidates is, averaged over sampled orders (parent × child)."""
+    n = len(start)
+    walk, own = make_order(_order_of(start, seed, stream)), make_draws(tables)
+    words = random_state(seed, SEARCH_KEY, stream, 3)
+    chances = np.zeros((n, n))
+    orders = SAMPLED_ORDERS_A_NODE * n
+    average_extras(tables.arrays, own, walk, words, int64(orders), int64(STEPS_BETWEEN * n), chances)
+    return chances
+
+
+@entry
+def average_extras(
+    table_arrays: TableArrays,
+    own: DrawArrays,
+    walk: OrderArrays,
+    rng: RandomState,
+    orders: int,
+    steps: int,
+    chances: Floats,
+) -> None:
+    """Walk over orders in proportion to their weight and average the probability of every extra given the order."""
+    tables = open_tables(table_arrays, own)
+    run = open_order(walk)
+    value_all(tables, run)
+    for _ in range(orders):
+        for _ in range(steps):
+            order_step(rng, tables, run)
+        for k in range(run.level.size):
+            j = int64(k)
+            bound = run.level[j]
+            weigh_columns(tables, j, subset_below(tables, j, run.level, bound), ANY, run.level, bound)
+            total = 0.0
+            for column in range(ONE + tables.extra_count[j]):
+                total += tables.weights[column]
+            for e in range(tables.extra_count[j]):
+                chances[tables.extras[j, e], j] += tables.weights[e + ONE] / (total * orders)
