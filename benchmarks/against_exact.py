@@ -19,7 +19,7 @@ from scipy import stats
 import parnidag
 from benchmarks.problems import load
 from parnidag.posterior import Posterior
-from parnidag.samplers import ADR, PARNI
+from parnidag.samplers import ADR, PARNI, REV, PartitionMCMC
 from parnidag.samplers.base import Sampler
 
 CASES: dict[str, tuple[Sampler, int]] = {
@@ -27,6 +27,9 @@ CASES: dict[str, tuple[Sampler, int]] = {
     "PARNI printed": (PARNI(kernel="printed"), 500),
     "PARNI printed, paper's η, always": (PARNI(kernel="printed", eta="paper", adapt="always"), 500),
     "ADR": (ADR(), 5000),
+    "REV": (REV(), 5000),
+    "PARNI with edge reversal": (PARNI(edge_reversal=0.1), 500),
+    "PartitionMCMC": (PartitionMCMC(), 500),
 }
 RARE = 0.01
 

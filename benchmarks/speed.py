@@ -2,8 +2,9 @@
 
 python -m benchmarks.speed [--data-dir DIR] [--seconds S] [--skip-commands]
 
-Rates are CPU time of one thread after tuning. The peers' figures were measured on another machine (one core of an AMD
-EPYC virtual machine), so ratios across machines are rough.
+Rates are CPU time of one thread after tuning. Samplers with a search space start from a searched graph in the space of
+the PC skeleton and one more parent, which is the kind that the peers use. The peers' figures were measured on another
+machine (one core of an AMD EPYC virtual machine), so ratios across machines are rough.
 """
 
 from __future__ import annotations
@@ -22,27 +23,35 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.problems import Problem, load, simulated
-from parnidag.samplers import ADR, MC3, PARNI
-from parnidag.samplers.base import Chain, Sampler, new_chain
+from parnidag.samplers import ADR, MC3, PARNI, REV, OrderMCMC, PartitionMCMC
+from parnidag.samplers.base import Chain, Sampler, new_chain, silent_stage
+from parnidag.space.default import default_skeleton
 
 PEERS = {  # iterations a second
     ("PARNI", "protein"): ("authors' R code", 903),
     ("PARNI", "gsim100"): ("authors' R code", 154),
     ("ADR", "protein"): ("authors' R code", 8_751),
     ("ADR", "gsim100"): ("authors' R code", 855),
+    ("OrderMCMC", "gsim100"): ("BiDAG", 12_500),
+    ("PartitionMCMC", "gsim100"): ("BiDAG", 1_100),
+    ("PartitionMCMC", "protein"): ("BiDAG", 450),
 }
 GOALS = {
     ("PARNI", "protein"): 600_000,
     ("PARNI", "gsim100"): 150_000,
     ("PARNI", "n=1000"): 60_000,
     ("ADR", "gsim100"): 3_000_000,
+    ("OrderMCMC", "gsim100"): 300_000,
+    ("PartitionMCMC", "gsim100"): 50_000,
 }
 
 
 def tuned_chain(sampler: Sampler, problem: Problem, tune: int, seed: int = 1) -> Chain:
     target = problem.target
-    chain = new_chain(target, target.required, seed, 0)
-    sampler.begin(target, sampler.prepare(target), chain, tune)
+    considered = None if sampler.default_space == "none" else default_skeleton(problem.data, target).considered
+    prepared = sampler.prepare(target, considered, seed)
+    chain = new_chain(target, sampler.starts(target, prepared, seed, 1, silent_stage)[0], seed, 0)
+    sampler.begin(target, prepared, chain, tune)
     sampler.advance(target, chain, 10)  # compile
     sampler.advance(target, chain, tune)
     return chain
@@ -73,9 +82,11 @@ def rates_table(data_dir: Path | None, seconds: float) -> Table:
     cases: list[tuple[str, Sampler, str]] = [("PARNI", PARNI(), name) for name in problems]
     cases += [("PARNI printed", PARNI(kernel="printed"), name) for name in problems]
     cases += [("ADR", ADR(), name) for name in problems] + [("MC3", MC3(), "gsim100")]
+    for sampler in (OrderMCMC(), PartitionMCMC(), REV()):
+        cases += [(sampler.name, sampler, name) for name in problems]
     for label, sampler, name in cases:
         problem = problems[name]
-        tune = 300_000 if label.startswith("PARNI") else 3_000_000
+        tune = 3_000_000 if sampler.default_space == "none" else 300_000
         chain = tuned_chain(sampler, problem, tune)
         per_second, evaluations = rate(sampler, problem, chain, seconds)
         peer, figure = PEERS.get((label, name), ("", 0))

@@ -17,14 +17,13 @@ from parnidag.space import warmstart
 from parnidag.target import Target
 
 
-def naive_unconstrained(target, size):
+def naive_unconstrained(target, considered):
     """u_ij of Appendix C: all subsets of the candidates, alone and with one parent more, required ones always there."""
     n, status = target.n_nodes, target.problem.status
-    candidates = warmstart.marginal_candidates(target.problem, size)
     u = np.zeros((n, n))
     for j in range(n):
         fixed = {i for i in range(n) if status[i, j] == 2}
-        chosen = [int(c) for c in candidates[j] if c >= 0]
+        chosen = [i for i in range(n) if considered[i, j] and status[i, j] == 1]
         outside = [i for i in range(n) if status[i, j] == 1 and i not in chosen]
         sets = set()
         for k in range(len(chosen) + 1):
@@ -43,16 +42,16 @@ def naive_unconstrained(target, size):
     [EdgePrior(), EdgePrior(required=[(0, 4), (2, 1)], forbidden=[(3, 0)]), EdgePrior(h=0.4, max_parents=2)],
     ids=["free", "constrained", "two parents"],
 )
-def test_warm_start_is_appendix_c(prior, monkeypatch):
+def test_warm_start_is_appendix_c(prior):
     target = Target.build(Data(reference.small_values(6)), scores.Gaussian(), prior)
-    monkeypatch.setattr(warmstart, "candidate_count", lambda n: 3)  # so that there is an outside
+    considered = np.random.default_rng(2).random((6, 6)) < 0.5  # so that there is an outside
     kappa = 0.02
-    u = naive_unconstrained(target, 3)
+    u = naive_unconstrained(target, considered)
     free = target.problem.status == 1
     shrunk = np.where(free, kappa + (1 - 2 * kappa) * u, 0.0)
     numerator = shrunk * (1 - shrunk.T)
     expected = numerator / (numerator + (1 - shrunk) * shrunk.T + (1 - shrunk) * (1 - shrunk.T))
-    found = warmstart.warm_start(target, kappa)
+    found = warmstart.warm_start(target, kappa, considered)
     assert found == pytest.approx(expected, rel=1e-10)
     assert (found[free] > 0).all()
     assert (found[~free] == 0).all()

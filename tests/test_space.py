@@ -7,10 +7,7 @@ import pytest
 from judging import SMALLEST_P, chain_probabilities, smallest_p_value
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, samplers, scores
-from parnidag.data import Data
-from parnidag.space import warmstart
-from parnidag.target import Target
+from parnidag import ParnidagError, samplers
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +32,11 @@ def test_a_skeleton_steers_the_warm_start_and_forbids_nothing(table):
     assert len(found.settings["space"]["edges"]) == 18
 
 
-def test_candidates_come_from_the_skeleton(table):
-    target = Target.build(Data(table), scores.Gaussian(), EdgePrior(forbidden=[(0, 1)]))
-    skeleton = np.zeros((9, 9), bool)
-    for i, j in ((0, 1), (0, 2), (3, 2)):
-        skeleton[i, j] = skeleton[j, i] = True
-    candidates = warmstart.skeleton_candidates(target, skeleton)
-    assert [row[row >= 0].tolist() for row in candidates] == [[1, 2], [], [0, 3], [2], [], [], [], [], []]
-    full = ~np.eye(9, dtype=bool)
-    every = warmstart.warm_start(target, 0.01, full)
-    # nine nodes are few enough for the default to consider all parents too
-    assert warmstart.warm_start(target, 0.01) == pytest.approx(every, rel=1e-9)
-
-
 def test_a_space_that_is_too_rich_is_refused_before_it_is_built():
     wide = np.random.default_rng(1).normal(size=(60, 40))
-    with pytest.raises(ParnidagError, match=r"space: .* 39 candidate parents"):
-        quick(wide, space=1 - np.eye(40))
+    for sampler in (samplers.PARNI(), samplers.OrderMCMC()):
+        with pytest.raises(ParnidagError, match=r"space: .* 39 candidate parents"):
+            quick(wide, sampler=sampler, space=1 - np.eye(40))
 
 
 def test_samplers_without_a_space_say_so(table):

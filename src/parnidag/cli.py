@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
     from parnidag.samplers.base import Sampler
+    from parnidag.target import Score
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
@@ -119,11 +120,22 @@ class SamplingOptions:
     seed: MaybeWhole = None
     """Seed: the same one gives the same result. Default: a fresh one, kept in the result."""
 
-    sampler: Literal["parni", "adr", "mc3"] = "parni"
-    """The algorithm: PARNI-DAG, add-delete-reverse, or plain structure MCMC."""
+    sampler: Literal["parni", "adr", "mc3", "rev", "order", "partition", "iterative"] = "parni"
+    """The algorithm: PARNI-DAG; add-delete-reverse, plain structure MCMC or edge reversal; order, partition or
+    iterative MCMC, which sample a search space."""
 
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
+
+    space: Annotated[str | None, Parameter(metavar="SPACE")] = None
+    """The parents considered: "pc", "iterative" or "all", a result of an earlier run (FILE.nc), or a table of 0 and 1
+    with the columns of the data as heading (FILE.csv). Default: all for few nodes, else a grown PC skeleton."""
+
+    alpha: float | None = None
+    """Significance level of the tests for --space pc or iterative. Default: 0.05."""
+
+    start: Annotated[str | None, Parameter(metavar="START")] = None
+    """Where chains start: "empty", or the last draws of an earlier run (FILE.nc). Default: graphs found by a search."""
 
     def algorithm(self) -> Sampler:
         """Build the sampler."""
@@ -131,11 +143,69 @@ class SamplingOptions:
 
         if self.kernel is not None and self.sampler != "parni":
             raise ParnidagError(f"--kernel {self.kernel} belongs to --sampler parni, not to {self.sampler}")
-        if self.sampler == "adr":
-            return samplers.ADR()
-        if self.sampler == "mc3":
-            return samplers.MC3()
-        return samplers.PARNI() if self.kernel is None else samplers.PARNI(kernel=self.kernel)
+        if self.sampler == "parni":
+            return samplers.PARNI() if self.kernel is None else samplers.PARNI(kernel=self.kernel)
+        chosen: dict[str, Callable[[], Sampler]] = {
+            "adr": samplers.ADR,
+            "mc3": samplers.MC3,
+            "rev": samplers.REV,
+            "order": samplers.OrderMCMC,
+            "partition": samplers.PartitionMCMC,
+            "iterative": samplers.IterativeMCMC,
+        }
+        return chosen[self.sampler]()
+
+    def search_space(self, data: Data, prior: EdgePrior, score: Score) -> object:
+        """Make or read the search space; None leaves it to the sampler."""
+        if self.alpha is not None and self.space not in ("pc", "iterative"):
+            raise ParnidagError("--alpha belongs to --space pc or --space iterative")
+        if self.space is None:
+            return None
+        from parnidag import space
+
+        alpha = 0.05 if self.alpha is None else self.alpha
+        if self.space == "pc":
+            return space.pc(data, alpha=alpha)
+        if self.space == "iterative":
+            return space.iterative(data, prior=prior, score=score, alpha=alpha, seed=self.seed)
+        if self.space == "all":
+            import numpy as np
+
+            return ~np.eye(data.n_nodes, dtype=bool)
+        return _space_of_file(Path(self.space))
+
+    def first_graphs(self) -> object:
+        """Read where the chains start; None leaves it to the sampler."""
+        if self.start is None or self.start == "empty":
+            return self.start
+        return _earlier_result("--start", Path(self.start), '"empty", or a result (FILE.nc)')
+
+
+def _space_of_file(path: Path) -> object:
+    """Read the space of an earlier result, or a matrix of candidates."""
+    if path.suffix != ".csv":
+        known = '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)'
+        posterior = _earlier_result("--space", path, known)
+        return posterior.space or posterior
+    import pandas as pd
+
+    try:
+        matrix = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ParnidagError(f"--space {path}: {error}") from error
+    if len(matrix.columns) == len(matrix) + 1:  # the names of the rows come first
+        matrix = matrix.set_index(matrix.columns[0])
+    else:
+        matrix.index = matrix.columns
+    return matrix
+
+
+def _earlier_result(option: str, path: Path, known: str) -> Posterior:
+    if path.suffix != ".nc":
+        raise ParnidagError(f"{option} {path}: use {known}")
+    from parnidag.storage import load
+
+    return load(path)
 
 
 @Parameter(name="*", group=Group("Output", sort_key=3))
@@ -241,12 +311,14 @@ def sample(
     import parnidag
     from parnidag import scores
 
-    score, prior, sampler = scores.Gaussian(g=model.g), model.prior(), sampling.algorithm()
+    score, prior, sampler, table = scores.Gaussian(g=model.g), model.prior(), sampling.algorithm(), model.data(data)
     posterior = parnidag.sample(
-        model.data(data),
+        table,
         score=score,
         prior=prior,
         sampler=sampler,
+        space=sampling.search_space(table, prior, score),
+        start=sampling.first_graphs(),
         draws=sampling.draws,
         tune=sampling.tune,
         thin=sampling.thin,

@@ -70,6 +70,8 @@ def print_conclusion(posterior: Posterior) -> None:
     say(diagnostics.verdict)
     for advice in diagnostics.advice:
         say(f"- {in_option_words(advice)}")
+    for caveat in diagnostics.caveats:
+        say(f"Note: {caveat}.")
 
 
 def in_option_words(text: str) -> str:

@@ -7,7 +7,6 @@ iterations, shows progress and notices Ctrl-C.
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -21,6 +20,7 @@ from types import FrameType
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._cores import usable_cores
 from parnidag.graph import Adjacency, codes_of_arcs
 from parnidag.progress import ChainStatus, Progress
 from parnidag.samplers.base import Chain, Sampler, new_chain
@@ -283,10 +283,3 @@ def _worker_pool(executor: Executor | None, chains: int) -> Iterator[Executor]:
         return
     with ThreadPoolExecutor(min(chains, usable_cores()), thread_name_prefix="parnidag") as pool:
         yield pool
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -32,6 +32,8 @@ from parnidag.space.tables import TableArrays
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
+SWAPS, RELOCATIONS = 5.0, 2.0
+"""How often the larger moves are tried, see `make_order`."""
 BIAS = (
     "order MCMC weighs every graph by the number of orders that agree with it, so these are not posterior "
     "probabilities: sparse graphs and edges that leave the order open are favoured. PartitionMCMC has no such bias"
@@ -93,7 +95,7 @@ class OrderMCMC(RestrictedSampler):
         order = random_topological_order(chain.graph.position != ABSENT, rng)
         every = target.n_nodes if self.graph_every is None else int(self.graph_every)
         chain.own = OrderState(
-            make_order(order),
+            make_order(order, SWAPS, RELOCATIONS),
             make_draws(prepared.tables),
             make_graph_draw(target),
             np.array([every]),
@@ -220,6 +222,7 @@ def advance_order(
         while done < steps:
             order_step(net.rng, tables, run)
             if (net.now + ONE) % every == ZERO:
+                value_all(tables, run)  # so that rounding does not pile up over millions of moves
                 draw_graph(net, tables, run.level, state.graph, False)
             done += ONE
             if not observe(net, trace):

@@ -10,6 +10,11 @@ of its graphs is a product of sums that follow from the candidate tables:
 The chain walks over partitions with probability ∝ R(Λ) and draws a graph from the present one at regular intervals.
 Where order MCMC counts a graph once for every order that agrees with it, a partition counts each of its graphs once:
 the drawn graphs follow the posterior, restricted to the graphs of the search space.
+
+A node that is to change its part takes along all whose longest path leads through it, so partitions alone mix slowly.
+As the article proposes, the walk is therefore combined with edge reversals (`reversal`): they are tried on each drawn
+graph, of which the chain then takes the partition. Since a graph drawn from Λ ~ R follows the posterior, and edge
+reversals keep it there, the partition of the result again follows R.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel, make_frame, struct
+from parnidag._jit import entry, kernel, leaf, make_frame, struct
 from parnidag._random import RandomState, below, choose, happens
 from parnidag._types import Bytes, Floats, Integers, int64
 from parnidag.graph import Adjacency, topological_order
@@ -29,14 +34,30 @@ from parnidag.samplers.base import Chain, Prepared, move_totals
 from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.order import check_graph_every
 from parnidag.samplers.restricted import RestrictedSampler
-from parnidag.space.sums import DrawArrays, Tables, log_sum, log_sum_hitting, make_draws, open_tables
-from parnidag.space.tables import CandidateTables, TableArrays
+from parnidag.samplers.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
+from parnidag.space.sums import (
+    HUGE,
+    KEPT_DIGITS,
+    DrawArrays,
+    Tables,
+    log_sum,
+    log_sum_hitting,
+    make_draws,
+    open_tables,
+    row_of,
+    share_of,
+    subset_below,
+)
+from parnidag.space.tables import NEVER, SUBSET, CandidateTables, TableArrays
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
-SWAP, ADJACENT_SWAP, SPLIT_JOIN, MOVE_NODE = int64(0), int64(1), int64(2), int64(3)
-MOVES = ("swap", "adjacent_swap", "split_join", "move_node")
+SWAP, ADJACENT_SWAP, SPLIT_JOIN, MOVE_NODE, EDGE_REVERSAL = int64(0), int64(1), int64(2), int64(3), int64(4)
+MOVES = ("swap", "adjacent_swap", "split_join", "move_node", "edge_reversal")
 KINDS = int64(4)
+"""Moves in the space of partitions, the first ones."""
+MOVE_WEIGHTS = (0.1, 0.4, 0.2, 0.3)
+NOBODY = int64(-1)
 
 
 class PartitionArrays(NamedTuple):
@@ -55,8 +76,6 @@ class PartitionArrays(NamedTuple):
     next_starts: Integers
     next_level: Integers
     next_values: Floats
-    slots: Floats
-    """Weights of the places that one node could be put in."""
     changed: Integers
     """The nodes whose permitted parent sets a proposal changes."""
     tried: Integers
@@ -68,7 +87,7 @@ class PartitionArrays(NamedTuple):
 
 @struct
 class Partition:
-    """The mutable struct over `PartitionArrays`."""
+    """The mutable struct over `PartitionArrays`, and what a proposal says of itself (see `propose`)."""
 
     frame: Bytes
     order: Integers
@@ -79,7 +98,6 @@ class Partition:
     next_starts: Integers
     next_level: Integers
     next_values: Floats
-    slots: Floats
     changed: Integers
     tried: Integers
     accepted: Integers
@@ -90,6 +108,10 @@ class Partition:
     low: int
     high: int
     log_ratio: float
+    first: int
+    second: int
+    was_alone: bool
+    is_alone: bool
 
 
 class PartitionState(NamedTuple):
@@ -98,6 +120,7 @@ class PartitionState(NamedTuple):
     walk: PartitionArrays
     draws: DrawArrays
     graph: GraphDraw
+    reversal: ReversalArrays
 
 
 @dataclass(frozen=True)
@@ -105,8 +128,9 @@ class PartitionMCMC(RestrictedSampler):
     """Partition MCMC on a search space (Kuipers and Moffa 2017; Kuipers, Suter and Moffa 2022).
 
     Walks over ordered partitions of the nodes by exchanging two nodes of neighbouring or of any parts, splitting and
-    joining parts, and moving a node to another part or to one of its own. Graphs are drawn from the present partition.
-    Unlike those of `OrderMCMC` they follow the posterior over the graphs of the search space.
+    joining parts, and moving a node to another part or to one of its own. Graphs are drawn from the present partition,
+    and edges of each drawn graph are reversed (see `REV`), as many tries as there were iterations since the last one.
+    Unlike those of `OrderMCMC` the graphs follow the posterior over the graphs of the search space.
 
     Parameters
     ----------
@@ -119,8 +143,8 @@ class PartitionMCMC(RestrictedSampler):
 
     Examples
     --------
-    >>> from parnidag import samplers
-    >>> samplers.PartitionMCMC(graph_every=50).graph_every
+    >>> from parnidag.samplers.partition import PartitionMCMC
+    >>> PartitionMCMC(graph_every=50).graph_every
     50
     """
 
@@ -135,12 +159,14 @@ class PartitionMCMC(RestrictedSampler):
         return max(500, 10 * n_nodes)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
-        """Put a new chain at the partition of its graph, or of the part of its graph that the tables hold."""
+        """Put a new chain at the partition of its graph, less parents that the tables do not hold."""
         assert prepared.tables is not None
         chain.tables = prepared.tables
         level = layers(held_graph(prepared.tables, chain.graph.position != ABSENT))
         every = target.n_nodes if self.graph_every is None else int(self.graph_every)
-        chain.own = PartitionState(make_partition(level, every), make_draws(prepared.tables), make_graph_draw(target))
+        chain.own = PartitionState(
+            make_partition(level, every), make_draws(prepared.tables), make_graph_draw(target), make_reversal(target)
+        )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         """Run at most `steps` iterations in place and return how many were made."""
@@ -183,26 +209,23 @@ def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:
 
 def make_partition(level: Integers, graph_every: int) -> PartitionArrays:
     """Return the arrays of a walk that begins at the given partition; its values follow in compiled code."""
-    n = len(level)
-    parts = int(level.max()) + 1
+    n, parts = len(level), int(level.max()) + 1
     starts = np.full(n + 1, n, np.int64)
     starts[:parts] = np.searchsorted(np.sort(level), np.arange(parts))
-    order = np.argsort(level, kind="stable").astype(np.int64)
     return PartitionArrays(
         frame=make_frame(),
-        order=order,
+        order=np.argsort(level, kind="stable").astype(np.int64),
         starts=starts,
         level=level.astype(np.int64),
         values=np.zeros(n),
-        next_order=order.copy(),
-        next_starts=starts.copy(),
+        next_order=np.zeros(n, np.int64),
+        next_starts=np.zeros(n + 1, np.int64),
         next_level=np.zeros(n, np.int64),
         next_values=np.zeros(n),
-        slots=np.zeros(2 * n + 2),
         changed=np.zeros(n, np.int64),
         tried=np.zeros(len(MOVES), np.int64),
         accepted=np.zeros(len(MOVES), np.int64),
-        move_weights=np.array([0.1, 0.4, 0.3, 0.2]),
+        move_weights=np.array(MOVE_WEIGHTS),
         integers=np.array([parts, graph_every]),
     )
 
@@ -220,17 +243,20 @@ def open_partition(arrays: PartitionArrays) -> Partition:
         arrays.next_starts,
         arrays.next_level,
         arrays.next_values,
-        arrays.slots,
         arrays.changed,
         arrays.tried,
         arrays.accepted,
         arrays.move_weights,
         int64(arrays.order.size),
         arrays.integers[0],
-        arrays.integers[0],
+        ZERO,
         ZERO,
         ZERO,
         0.0,
+        NOBODY,
+        NOBODY,
+        False,
+        False,
     )
 
 
@@ -249,6 +275,7 @@ def advance_partition(
     trace = open_trace(trace_arrays)
     tables = open_tables(table_arrays, state.draws)
     run = open_partition(state.walk)
+    reversal = open_reversal(state.reversal)
     every = state.walk.integers[1]
     done = ZERO
     if begin_segment(net, trace):
@@ -259,6 +286,7 @@ def advance_partition(
             partition_step(net.rng, tables, run)
             if (net.now + ONE) % every == ZERO:
                 draw_graph(net, tables, run.level, state.graph, True)
+                reverse_edges(net, tables, run, reversal, every)
             done += ONE
             if not observe(net, trace):
                 break
@@ -266,6 +294,10 @@ def advance_partition(
     close_net(net, graph)
     close_trace(trace, trace_arrays)
     return done
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a partition is worth
 
 
 @kernel
@@ -283,6 +315,61 @@ def value_all(tables: Tables, run: Partition) -> None:
         run.values[j] = value_of(tables, int64(j), run.level)
 
 
+@kernel
+def value_after(tables: Tables, run: Partition, j: int) -> float:
+    """Return the value of j in the proposal.
+
+    When nothing changes for j but where one or two extras stand, a few look-ups correct its old value.
+    """
+    a, b = run.first, run.second
+    if a == NOBODY or j in (a, b) or tables.required_count[j] > ZERO or neighbours_alone(run, j):
+        return value_of(tables, j, run.next_level)
+    if tables.column[j, a] == SUBSET or tables.column[j, b] == SUBSET:
+        return value_of(tables, j, run.next_level)
+    subset = subset_below(tables, j, run.level, run.level[j])
+    lower = subset_below(tables, j, run.level, run.level[j] - ONE)
+    start, lower_start = row_of(tables, j, subset), row_of(tables, j, lower)
+    share = share_of(tables, j, subset, lower)
+    gain, largest = gain_from(tables, run, j, a, start, lower_start, share)
+    if b != a:
+        other_gain, other_largest = gain_from(tables, run, j, b, start, lower_start, share)
+        gain += other_gain
+        largest += other_largest
+    scale = math.exp(tables.log_alone[tables.first_row[j] + subset] - run.values[j])
+    total = 1.0 + scale * gain
+    if KEPT_DIGITS * (1.0 + scale * largest) < total < HUGE:
+        return run.values[j] + math.log(total)
+    return value_of(tables, j, run.next_level)
+
+
+@kernel
+def gain_from(
+    tables: Tables, run: Partition, j: int, extra: int, start: int, lower_start: int, share: float
+) -> tuple[float, float]:
+    """Return how much more the sets of j with an extra that moved weigh, and what they all weigh, in units of a row.
+
+    An extra in the part before that of j is itself the parent which the partition asks for; of the sets with an earlier
+    one, those are permitted that have a candidate there.
+    """
+    column = int64(tables.column[j, extra])
+    if column == NEVER:
+        return 0.0, 0.0
+    whole = tables.ratios[start + column]
+    hitting = whole - share * tables.ratios[lower_start + column]
+    ahead, next_ahead = run.level[j] - run.level[extra], run.next_level[j] - run.next_level[extra]
+    before = whole if ahead == ONE else (hitting if ahead > ONE else 0.0)
+    after = whole if next_ahead == ONE else (hitting if next_ahead > ONE else 0.0)
+    return after - before, whole
+
+
+@leaf
+def neighbours_alone(run: Partition, j: int) -> bool:
+    """Does the moved node leave or become the whole part before j?"""
+    return (run.was_alone and run.level[j] - run.level[run.first] == ONE) or (
+        run.is_alone and run.next_level[j] - run.next_level[run.first] == ONE
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # One iteration
 
@@ -292,10 +379,8 @@ def partition_step(rng: RandomState, tables: Tables, run: Partition) -> None:
     """Try one move."""
     move = choose(rng, run.move_weights, KINDS)
     run.tried[move] += ONE
-    if move == MOVE_NODE:
-        run.accepted[move] += relocate(rng, tables, run)
-    elif propose(rng, run, move):
-        run.accepted[move] += accepted(rng, tables, run)
+    if propose(rng, run, move) and decide(rng, tables, run):
+        run.accepted[move] += ONE
 
 
 @kernel
@@ -303,42 +388,39 @@ def propose(rng: RandomState, run: Partition, move: int) -> bool:
     """Write another partition to `next_order`, `next_starts` and `next_level`; False if the move leads nowhere.
 
     `low` and `high` bound the places of `order` that the move touches; `log_ratio` is the log of the chance to come
-    back over the chance to come here.
+    back over the chance to come here. `first` and `second` are the nodes that moved while all others stayed together,
+    both the same if it was only one, NOBODY if this cannot be said. A single one may have been or become a part.
     """
     if move == SWAP:
         return propose_swap(rng, run)
     if move == ADJACENT_SWAP:
         return propose_adjacent_swap(rng, run)
+    if move == MOVE_NODE:
+        return propose_node_move(rng, run)
     if happens(rng, 0.5):
         return propose_split(rng, run)
     return propose_join(rng, run)
 
 
 @kernel
-def accepted(rng: RandomState, tables: Tables, run: Partition) -> bool:
+def decide(rng: RandomState, tables: Tables, run: Partition) -> bool:
     """Value the proposal and take it with probability min{1, R(Λ′)/R(Λ) · exp(log_ratio)}."""
     count = list_changed(run)
     gain = run.log_ratio
     for k in range(count):
         j = run.changed[k]
-        run.next_values[j] = value_of(tables, j, run.next_level)
+        run.next_values[j] = value_after(tables, run, j)
         gain += run.next_values[j] - run.values[j]
         if gain == -math.inf:
             break
     if not happens(rng, math.exp(min(0.0, gain))):
         return False
-    take_proposal(run, count)
-    return True
-
-
-@kernel
-def take_proposal(run: Partition, count: int) -> None:
-    """Make the proposal the present partition; `count` nodes have another value."""
     for k in range(count):
         run.values[run.changed[k]] = run.next_values[run.changed[k]]
     for k in range(run.n):
         run.order[k], run.level[k], run.starts[k] = run.next_order[k], run.next_level[k], run.next_starts[k]
     run.parts = run.next_parts
+    return True
 
 
 @kernel
@@ -379,6 +461,8 @@ def begin_proposal(run: Partition, low: int, high: int, log_ratio: float) -> Non
     run.next_starts[run.n] = run.n
     run.next_parts = run.parts
     run.low, run.high, run.log_ratio = low, high, log_ratio
+    run.first, run.second = NOBODY, NOBODY
+    run.was_alone, run.is_alone = False, False
 
 
 @kernel
@@ -407,6 +491,7 @@ def exchange(run: Partition, first: int, second: int) -> bool:
     begin_proposal(run, min(first, second), max(first, second) + ONE, 0.0)
     run.next_order[first], run.next_order[second] = b, a
     run.next_level[a], run.next_level[b] = run.level[b], run.level[a]
+    run.first, run.second = a, b
     return True
 
 
@@ -455,120 +540,33 @@ def log_splits(size: int, first: int) -> float:
 
 
 @kernel
-def relocate(rng: RandomState, tables: Tables, run: Partition) -> bool:
+def propose_node_move(rng: RandomState, run: Partition) -> bool:
     """Take a random node out and put it into any part of the others, or between any two as a part of its own.
 
-    These slots depend on the others alone, and one is drawn in proportion to R: a Gibbs step, never rejected.
+    The places depend on the others alone, so a uniform choice is symmetric. Even numbers are gaps, odd ones parts.
     """
     place = below(rng, run.n)
     v = run.order[place]
     part = run.level[v]
-    is_alone = run.starts[part + ONE] - run.starts[part] == ONE
-    weigh_slots(tables, run, v, part, is_alone)
-    slot = choose_slot(rng, run.slots, 2 * (run.parts - int64(is_alone)) + ONE)
-    if slot == 2 * part + int64(not is_alone):
+    was_alone = run.starts[part + ONE] - run.starts[part] == ONE
+    slot = below(rng, 2 * (run.parts - int64(was_alone)) + ONE)
+    if slot == 2 * part + int64(not was_alone):
         return False
-    put_node(run, place, part, is_alone, slot)
-    count = list_changed(run)
-    for k in range(count):
-        j = run.changed[k]
-        run.next_values[j] = value_of(tables, j, run.next_level)
-    take_proposal(run, count)
-    return True
-
-
-@kernel
-def put_node(run: Partition, place: int, part: int, is_alone: bool, slot: int) -> None:
-    """Propose that the node at a place of this part moves to a slot."""
     begin_proposal(run, ZERO, ZERO, 0.0)
-    if is_alone:
+    run.first, run.second = v, v
+    run.was_alone, run.is_alone = was_alone, slot & ONE == ZERO
+    if was_alone:
         remove_start(run, part)
-    shift_starts(run, part + int64(not is_alone), -ONE)
+    shift_starts(run, part + int64(not was_alone), -ONE)
     into = slot >> ONE
-    if slot & ONE:
-        shift_starts(run, into + ONE, ONE)
-        new_place = run.next_starts[into + ONE] - ONE
-    else:
-        new_place = run.next_starts[into]
-        insert_start(run, into, new_place)
-        shift_starts(run, into + ONE, ONE)
-    carry(run, place, new_place)
+    if run.is_alone:
+        insert_start(run, into, run.next_starts[into])
+    shift_starts(run, into + ONE, ONE)
+    carry(run, place, run.next_starts[into + ONE] - ONE)
     for k in range(run.next_parts):
         for at in range(run.next_starts[k], run.next_starts[k + ONE]):
             run.next_level[run.next_order[at]] = k
-
-
-@kernel
-def weigh_slots(tables: Tables, run: Partition, v: int, part: int, is_alone: bool) -> None:
-    """Write log R of the partition with v in each slot to `slots`, up to a constant.
-
-    Slot 2r is the gap before part r of the others, slot 2r + 1 that part itself. Here part r has the level 2r, which
-    leaves a level for each gap. To v both slots permit the same; to a node of part r it matters whether v comes later,
-    earlier, in the part before, or is the part before.
-    """
-    level, slots, below_sums = run.next_level, run.slots, run.next_values
-    for k in range(run.n):
-        level[k] = 2 * (run.level[k] - int64(is_alone and run.level[k] > part))
-    rest = run.parts - int64(is_alone)
-    for r in range(rest + ONE):
-        slots[2 * r] = value_at(tables, v, level, 2 * r - ONE)
-        slots[2 * r + ONE] = slots[2 * r]
-    later_sum = 0.0
-    for r in range(rest):
-        old = r + int64(is_alone and r >= part)
-        later, earlier, inside, alone = 0.0, 0.0, 0.0, 0.0
-        for place in range(run.starts[old], run.starts[old + ONE]):
-            j = run.order[place]
-            if j != v:
-                a, b, c, d = four_values(tables, j, v, level, 2 * int64(r))
-                later += a
-                earlier += b
-                inside += c
-                alone += d
-        slots[2 * r] += later_sum + alone
-        later_sum += later
-        slots[2 * r + ONE] += later_sum
-        if r > 0:
-            slots[2 * r - ONE] += inside
-        below_sums[r] = earlier
-    slots[2 * rest] += later_sum
-    earlier_sum = 0.0
-    for r in range(rest - ONE, -1, -1):
-        slots[2 * r + ONE] += earlier_sum - (below_sums[r+1] if r + 1 < rest else 0.0)
-        slots[2 * r] += earlier_sum
-        earlier_sum += below_sums[r]
-
-
-@kernel
-def four_values(tables: Tables, j: int, v: int, level: Integers, height: int) -> tuple[float, float, float, float]:
-    """Return the value of j at a level when v comes later, earlier, in the part before, or is the part before."""
-    level[v] = height + ONE
-    later = value_at(tables, j, level, height - ONE)
-    level[v] = int64(-3)
-    earlier = value_at(tables, j, level, height - ONE) if height > ZERO else 0.0
-    level[v] = height - 2
-    inside = value_at(tables, j, level, height - ONE) if height > ZERO else 0.0
-    level[v] = height - ONE
-    alone = log_sum_hitting(tables, j, level, height)
-    return later, earlier, inside, alone
-
-
-@kernel
-def value_at(tables: Tables, j: int, level: Integers, bound: int) -> float:
-    """Return the log of the summed weights of the parent sets that a partition permits to j."""
-    if bound <= ZERO:
-        return log_sum(tables, j, level, int64(-5))
-    return log_sum_hitting(tables, j, level, bound)
-
-@kernel
-def choose_slot(rng: RandomState, slots: Floats, count: int) -> int:
-    """Draw a slot in proportion to its weight."""
-    top = -math.inf
-    for slot in range(count):
-        top = max(top, slots[slot])
-    for slot in range(count):
-        slots[slot] = math.exp(slots[slot] - top)
-    return choose(rng, slots, count)
+    return True
 
 
 @kernel
@@ -606,3 +604,55 @@ def carry(run: Partition, start: int, end: int) -> None:
         run.next_order[place] = run.next_order[place + step]
         place += step
     run.next_order[end] = v
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Edge reversals
+
+
+@kernel
+def reverse_edges(net: Net, tables: Tables, run: Partition, reversal: Reversal, tries: int) -> None:
+    """Try to reverse edges of the drawn graph, and take over the partition of the result."""
+    for _ in range(tries):
+        run.tried[EDGE_REVERSAL] += ONE
+        run.accepted[EDGE_REVERSAL] += reversal_move(net, tables, reversal)
+    read_levels(net, run)
+    sort_levels(run)
+    value_all(tables, run)
+
+
+@kernel
+def read_levels(net: Net, run: Partition) -> None:
+    """Write the length of the longest path that ends in each node of the graph to `level`.
+
+    Sweeps until nothing changes; the nodes are visited in the order of the last partition, mostly parents first.
+    """
+    for j in range(run.n):
+        run.level[j] = ZERO
+    is_rising = True
+    while is_rising:
+        is_rising = False
+        for place in range(run.n):
+            j = run.order[place]
+            height = ZERO
+            for k in range(net.degree[j]):
+                height = max(height, run.level[net.parents[j, k]] + ONE)
+            is_rising |= height > run.level[j]
+            run.level[j] = height
+
+
+@kernel
+def sort_levels(run: Partition) -> None:
+    """Write `order` and `starts` from `level`, by counting."""
+    for k in range(run.n + ONE):
+        run.starts[k] = ZERO
+    run.parts = ONE
+    for j in range(run.n):
+        run.starts[run.level[j] + ONE] += ONE
+        run.parts = max(run.parts, run.level[j] + ONE)
+    for part in range(run.parts):
+        run.starts[part + ONE] += run.starts[part]
+        run.next_starts[part] = run.starts[part]
+    for j in range(run.n):
+        run.order[run.next_starts[run.level[j]]] = j
+        run.next_starts[run.level[j]] += ONE

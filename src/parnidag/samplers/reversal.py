@@ -21,7 +21,7 @@ the parents of both i and j differ.
 What makes it fast: let D(v) be v and its descendants in G⊙. If j is in D(i), which takes a path from i to a required
 parent of j, no permitted set has j in it, and the chain stays. Otherwise G⊕ gives j one more child, i, so that j and
 its descendants there are D(i) ∪ D(j); and so are i and its descendants in G̃⊕, where i gains the child j. Hence all four
-sums are known before anything is drawn, and most tries end without a draw.
+sums are known before anything is drawn, and a try without prospects ends without a draw.
 
 The sums come from candidate tables. When these do not hold the present parents of i or j, the way back could not draw
 them, so the chain stays and the try is counted as "outside".
@@ -247,19 +247,25 @@ def log_ratio_of_sums(tables: Tables, rev: Reversal, i: int, j: int) -> float:
     return there - back + log_second_sum(tables, rev, j) - log_second_sum(tables, rev, i)
 
 
-@kernel
+@leaf
 def log_second_sum(tables: Tables, rev: Reversal, node: int) -> float:
     """Return the log of Z(j | G⊕) or of Z(i | G̃⊕): the permitted sets avoid D(i) ∪ D(j) in either graph."""
     return log_sum(tables, node, rev.under_either, BARRED)
 
 
-@kernel
+@leaf
 def draw_families(net: Net, tables: Tables, rev: Reversal, i: int, j: int) -> None:
     """Draw the new parents of i, j among them, and those of j."""
-    draw_parents(tables, net.rng, i, rev.under_parent, BARRED, True)
-    rev.parent_degree = write_parents(tables, i, tables.drawn_subset, tables.drawn_column, rev.drawn[0])
-    draw_parents(tables, net.rng, j, rev.under_either, BARRED, False)
-    rev.child_degree = write_parents(tables, j, tables.drawn_subset, tables.drawn_column, rev.drawn[1])
+    rev.parent_degree = draw_family(net, tables, i, j, rev.under_parent, rev.drawn[0])
+    rev.child_degree = draw_family(net, tables, j, i, rev.under_either, rev.drawn[1])
+
+
+@kernel
+def draw_family(net: Net, tables: Tables, node: int, partner: int, level: Integers, family: Codes) -> int:
+    """Draw new parents of a node into `family`; the partner is one if the levels ask for it. Return their number."""
+    with_partner = level[partner] == PARTNER
+    draw_parents(tables, net.rng, node, level, BARRED, with_partner)
+    return write_parents(tables, node, tables.drawn_subset, tables.drawn_column, family)
 
 
 @kernel
@@ -471,7 +477,7 @@ def advance_reversal(
     return done
 
 
-@kernel
+@leaf
 def mixed_move(net: Net, probability: float) -> int:
     """Choose an edge reversal with the given probability, else one of ADR's moves."""
     if happens(net.rng, probability):
@@ -479,7 +485,7 @@ def mixed_move(net: Net, probability: float) -> int:
     return adr_move(net)
 
 
-@kernel
+@leaf
 def mixed_step(net: Net, tables: Tables, rev: Reversal, move: int) -> bool:
     """Try one move; True when the graph changed."""
     if move == EDGE_REVERSAL:

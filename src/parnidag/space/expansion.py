@@ -23,7 +23,7 @@ from parnidag.net import ONE
 from parnidag.nodes import as_index
 from parnidag.prior import FREE
 from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, value_all
-from parnidag.space.search import SEARCH_KEY, best_inside, search
+from parnidag.space.search import RELOCATIONS, SEARCH_KEY, SWAPS, best_inside, search
 from parnidag.space.searchspace import Round, SearchSpace
 from parnidag.space.sums import ANY, DrawArrays, make_draws, open_tables, subset_below, weigh_columns
 from parnidag.space.tables import DEFAULT_MEMORY, CandidateTables, TableArrays, build_tables, table_bytes
@@ -129,7 +129,7 @@ def _order_of(graph: Adjacency, seed: int, stream: int) -> list[int]:
 def outside_probabilities(tables: CandidateTables, start: Adjacency, seed: int, stream: int) -> Floats:
     """Return how probable each edge from outside the candidates is, averaged over sampled orders (parent × child)."""
     n = len(start)
-    walk, own = make_order(_order_of(start, seed, stream)), make_draws(tables)
+    walk, own = make_order(_order_of(start, seed, stream), SWAPS, RELOCATIONS), make_draws(tables)
     words = random_state(seed, SEARCH_KEY, stream, 3)
     chances = np.zeros((n, n))
     orders = SAMPLED_ORDERS_A_NODE * n

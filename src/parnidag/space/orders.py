@@ -16,11 +16,14 @@ from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag._random import RandomState, below, choose, happens
 from parnidag._types import Bytes, Floats, Integers, int64
 from parnidag.net import ONE, ZERO
-from parnidag.space.sums import Tables, log_sum, peak
+from parnidag.space.sums import HUGE, Tables, log_sum, peak, row_of, subset_below
+from parnidag.space.tables import NEVER, SUBSET
 
 LOCAL, GLOBAL, RELOCATE = int64(0), int64(1), int64(2)
 MOVES = ("local_swap", "global_swap", "relocate")
 KINDS = int64(3)
+LARGEST_SHARE = 0.5
+"""A share larger than this is not subtracted from a sum, which would lose digits; the sum is made afresh."""
 
 
 class OrderArrays(NamedTuple):
@@ -63,13 +66,14 @@ class Order:
     """Value of the order, from `value_all` on."""
 
 
-def make_order(order: list[int], maximise: bool = False) -> OrderArrays:
+def make_order(order: list[int], swaps: float, relocations: float, maximise: bool = False) -> OrderArrays:
     """Return the arrays of a walk that begins at the given order; its values follow in compiled code.
 
-    Moves that revalue many nodes are the rarer the more nodes there are, so that all kinds cost about the same.
+    The moves that revalue many nodes, exchanges of any two and relocations, are tried with probability `swaps` / n and
+    `relocations` / n, so that all kinds take about the same share of the time however many nodes there are.
     """
     n = len(order)
-    swaps, relocations = min(0.3, 5.0 / n), min(0.3, 2.0 / n)
+    far, gibbs = min(0.3, swaps / n), min(0.3, relocations / n)
     level = np.empty(n, np.int64)
     level[order] = np.arange(n)
     return OrderArrays(
@@ -81,7 +85,7 @@ def make_order(order: list[int], maximise: bool = False) -> OrderArrays:
         slots=np.zeros(n),
         tried=np.zeros(3, np.int64),
         accepted=np.zeros(3, np.int64),
-        move_weights=np.array([1.0 - swaps - relocations, swaps, relocations]),
+        move_weights=np.array([1.0 - far - gibbs, far, gibbs]),
         settings=np.array([float(maximise), 1.0]),
     )
 
@@ -139,11 +143,18 @@ def swap(rng: RandomState, tables: Tables, run: Order, first: int, last: int) ->
     """Exchange the nodes at two places: symmetric, so α = min{1, R(≺′)/R(≺)}; those between are revalued too."""
     if first == last:
         return False
+    a, b = run.order[first], run.order[last]
     exchange(run, first, last)
-    gain = 0.0
-    for place in range(first, last + ONE):
+    if last == first + ONE:
+        run.other[a] = value_after(tables, run, a, a, b, run.values[a])
+        run.other[b] = value_after(tables, run, b, a, b, run.values[b])
+    else:
+        run.other[a] = value_of(tables, run, a, last)
+        run.other[b] = value_of(tables, run, b, first)
+    gain = run.other[a] - run.values[a] + run.other[b] - run.values[b]
+    for place in range(first + ONE, last):
         j = run.order[place]
-        run.other[j] = value_of(tables, run, j, int64(place))
+        run.other[j] = value_after(tables, run, j, a, b, run.values[j])
         gain += run.other[j] - run.values[j]
         if gain == -math.inf:
             break
@@ -153,6 +164,31 @@ def swap(rng: RandomState, tables: Tables, run: Order, first: int, last: int) ->
     for place in range(first, last + ONE):
         revalue(run, run.order[place], run.other[run.order[place]])
     return True
+
+
+@kernel
+def value_after(tables: Tables, run: Order, j: int, lost: int, gained: int, value: float) -> float:
+    """Return what j is worth after it lost one predecessor and gained another, when it was worth `value` before.
+
+    j itself stands for nobody. Where both are extras this takes two look-ups; otherwise the sets are counted afresh.
+    """
+    minus, plus = int64(tables.column[j, lost]), int64(tables.column[j, gained])
+    if minus == SUBSET or plus == SUBSET or value == -math.inf:
+        return value_of(tables, run, j, run.level[j])
+    if minus == NEVER and plus == NEVER:
+        return value
+    subset = subset_below(tables, j, run.level, run.level[j])
+    start = row_of(tables, j, subset)
+    if run.maximise:
+        if minus != NEVER and tables.peaks[start + minus] >= value:
+            return value_of(tables, run, j, run.level[j])
+        return max(value, tables.peaks[start + plus]) if plus != NEVER else value
+    scale = math.exp(tables.log_alone[tables.first_row[j] + subset] - value)
+    share_lost = scale * tables.ratios[start + minus] if minus != NEVER else 0.0
+    share_gained = scale * tables.ratios[start + plus] if plus != NEVER else 0.0
+    if share_lost < LARGEST_SHARE and share_gained < HUGE:
+        return value + math.log1p(share_gained - share_lost)
+    return value_of(tables, run, j, run.level[j])
 
 
 @leaf
@@ -174,36 +210,38 @@ def exchange(run: Order, first: int, last: int) -> None:
 def relocate(rng: RandomState, tables: Tables, run: Order) -> bool:
     """Take a random node out and put it at a place drawn in proportion to R: a Gibbs step, never rejected.
 
-    The node is carried to the front and to the back by steps of one place, each of which changes two sums.
+    The node v is carried to the front and then, place by place, to the back. What others are worth only depends on
+    whether v precedes them, so each is revalued once; v itself gains one predecessor at a time.
     """
     n = int64(run.order.size)
     start = below(rng, n)
     v = run.order[start]
-    run.slots[start] = run.values[v]
-    offset = 0.0
-    for place in range(start - ONE, -1, -1):
-        offset += pass_node(tables, run, int64(place), int64(place + 1), int64(place))
-        run.slots[place] = offset + value_of(tables, run, v, int64(place))
-    carry(run, ZERO, start)
-    offset = 0.0
-    for place in range(start + ONE, n):
-        offset += pass_node(tables, run, int64(place - 1), int64(place), int64(place))
-        run.slots[place] = offset + value_of(tables, run, v, int64(place))
+    carry(run, start, ZERO)
+    gain = 0.0
+    run.slots[start] = 0.0
+    for place in range(start, 0, -1):  # the nodes that were before v, last to first, now have it before them
+        j = run.order[place]
+        run.other[j] = value_after(tables, run, j, j, v, run.values[j])
+        gain += run.other[j] - run.values[j]
+        run.slots[place - 1] = gain
+    worth = value_of(tables, run, v, ZERO)
+    run.slots[0] += worth
+    gain = 0.0
+    for place in range(ONE, n):
+        exchange(run, int64(place - 1), int64(place))
+        passed = run.order[place - 1]
+        if place > start:
+            run.other[passed] = value_after(tables, run, passed, v, passed, run.values[passed])
+            gain += run.other[passed] - run.values[passed]
+            run.slots[place] = gain
+        worth = value_after(tables, run, v, v, passed, worth)
+        run.slots[place] += worth
     chosen = choose_slot(rng, run)
     carry(run, n - ONE, chosen)
     run.other[v] = value_of(tables, run, v, chosen)
     for place in range(min(start, chosen), max(start, chosen) + ONE):
         revalue(run, run.order[place], run.other[run.order[place]])
     return chosen != start
-
-
-@kernel
-def pass_node(tables: Tables, run: Order, first: int, second: int, target: int) -> float:
-    """Exchange two neighbours, one of which is being carried to `target`; return what the passed one gains."""
-    exchange(run, first, second)
-    passed = run.order[first + second - target]
-    run.other[passed] = value_of(tables, run, passed, run.level[passed])
-    return run.other[passed] - run.values[passed]
 
 
 @kernel

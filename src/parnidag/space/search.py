@@ -7,8 +7,11 @@ greedy steps until none helps.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
+from parnidag._cores import usable_cores
 from parnidag._jit import entry, kernel
 from parnidag._random import RandomState, random_state
 from parnidag._types import Codes, Floats, Integers, int64
@@ -18,9 +21,9 @@ from parnidag.space.orders import OrderArrays, make_order, open_order, order_ste
 from parnidag.space.sums import DrawArrays, find_peak, make_draws, open_tables, write_parents
 from parnidag.space.tables import CandidateTables, TableArrays
 
-STEPS_A_NODE = 200
-"""Length of the random part of a search."""
-GREEDY_STEPS_A_NODE = 5
+STEPS_A_NODE, SWAPS, RELOCATIONS = 200, 20.0, 10.0
+"""Length of the random part of a search, and how often its larger moves are tried."""
+GREEDY_STEPS_A_NODE = 10
 COLD = 1e-9
 """Temperature at which only the best place is chosen."""
 SEARCH_KEY = 1_000_003
@@ -30,7 +33,8 @@ SEARCH_KEY = 1_000_003
 def starting_graphs(tables: CandidateTables, seed: int, chains: int) -> list[Adjacency]:
     """Return the best graph of an independent search for each chain, from a random order each."""
     peaks = best_inside(tables)
-    return [search(tables, peaks, seed, chain)[0] for chain in range(chains)]
+    with ThreadPoolExecutor(min(chains, usable_cores())) as pool:  # compiled code runs side by side
+        return list(pool.map(lambda chain: search(tables, peaks, seed, chain)[0], range(chains)))
 
 
 def search(
@@ -41,7 +45,7 @@ def search(
     if order is None:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SEARCH_KEY, stream, 0)))
         order = random_topological_order(target.required, rng)
-    walk, own = make_order(order, maximise=True), make_draws(tables, peaks)
+    walk, own = make_order(order, SWAPS, RELOCATIONS, maximise=True), make_draws(tables, peaks)
     best = np.array(order, np.int64)
     words = random_state(seed, SEARCH_KEY, stream, 1)
     n = target.n_nodes

@@ -18,7 +18,7 @@ from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag._random import RandomState, choose
 from parnidag._types import Bytes, Codes, Floats, Integers, int64
 from parnidag.net import ONE, ZERO
-from parnidag.space.tables import CandidateTables, TableArrays
+from parnidag.space.tables import NEVER, SUBSET, CandidateTables, TableArrays
 
 HUGE = 1e290
 """Sums of ratios beyond this may have lost terms to overflow."""
@@ -38,6 +38,7 @@ class Tables:
     candidates: Codes
     extras: Codes
     required: Codes
+    column: Codes
     candidate_count: Integers
     extra_count: Integers
     required_count: Integers
@@ -78,6 +79,7 @@ def open_tables(arrays: TableArrays, own: DrawArrays) -> Tables:
         arrays.candidates,
         arrays.extras,
         arrays.required,
+        arrays.column,
         arrays.candidate_count,
         arrays.extra_count,
         arrays.required_count,
@@ -426,11 +428,10 @@ def find_parents(tables: Tables, j: int, parents: Codes, degree: int) -> bool:
         bit = place_in(tables.candidates[j], tables.candidate_count[j], parent)
         if bit >= 0:
             tables.drawn_subset |= ONE << bit
-        elif place_in(tables.required[j], tables.required_count[j], parent) < 0:
-            column = ONE + place_in(tables.extras[j], tables.extra_count[j], parent)
-            if column == NO_EXTRA or tables.drawn_column != NO_EXTRA:
+        elif tables.column[j, parent] != SUBSET:
+            if tables.column[j, parent] == NEVER or tables.drawn_column != NO_EXTRA:
                 return False
-            tables.drawn_column = column
+            tables.drawn_column = int64(tables.column[j, parent])
     return True
 
 

@@ -42,6 +42,10 @@ from parnidag.target import Target
 
 DEFAULT_MEMORY = 2e9
 """Bytes that tables may take unless the user says otherwise."""
+NEVER, SUBSET = int64(0), int64(-1)
+"""A parent that no set has; one that belongs to the subsets, as a candidate or required."""
+MOST_MEMORY = 2.0**60
+"""No user may ask for more: a subset must fit into 63 bits."""
 PLACES = 8
 """Bytes of a number."""
 
@@ -55,6 +59,8 @@ class TableArrays(NamedTuple):
     """Parents from outside that may join a subset (n × most extras)."""
     required: Codes
     """Parents in every set (n × most required)."""
+    column: Codes
+    """For parent i of j at [j, i]: the column of an extra, or one of NEVER and SUBSET (n × n)."""
     candidate_count: Integers
     extra_count: Integers
     required_count: Integers
@@ -141,6 +147,7 @@ def build_tables(
 
 def fitting_plus_one(target: Target, considered: NDArray[np.bool_], plus_one: bool | None, memory: float) -> bool:
     """Return whether extras are stored, or refuse tables that do not fit."""
+    memory = min(memory, MOST_MEMORY)
     with_extras, without = (table_bytes(target, considered, extras) for extras in (True, False))
     if plus_one is None:
         plus_one = with_extras <= memory
@@ -163,7 +170,8 @@ def table_bytes(target: Target, considered: NDArray[np.bool_], plus_one: bool) -
     free = target.problem.status == FREE
     candidates = (considered & free).sum(axis=0)
     extras = (free & ~considered).sum(axis=0) * plus_one
-    return float((2.0**candidates * (3.0 + 2.0 * extras)).sum()) * PLACES
+    # beyond 2⁹⁰⁰ one more candidate makes no difference but an overflow
+    return float((2.0 ** np.minimum(candidates, 900) * (3.0 + 2.0 * extras)).sum()) * PLACES
 
 
 def in_words(size: float) -> str:
@@ -210,6 +218,7 @@ def _empty_tables(
         candidates=candidates,
         extras=extra,
         required=required,
+        column=_columns(considered | (status == REQUIRED), extras),
         candidate_count=candidate_count,
         extra_count=extra_count,
         required_count=required_count,
@@ -219,6 +228,12 @@ def _empty_tables(
         ratios=np.empty(int(first_entry[-1]) if entries is None else 0),
         log_alone=np.empty(int(first_row[-1]) if entries is None else 0),
     )
+
+
+def _columns(inside: NDArray[np.bool_], extras: NDArray[np.bool_]) -> Codes:
+    """Return the column of every extra, [child, parent]."""
+    columns = np.where(extras.T, np.cumsum(extras.T, axis=1), NEVER)
+    return np.ascontiguousarray(np.where(inside.T, SUBSET, columns), np.int32)
 
 
 def _listed(mask: NDArray[np.bool_]) -> tuple[Codes, Integers]:
@@ -239,7 +254,8 @@ _HELD: list[CandidateTables] = []
 
 
 def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> str:
-    digest = hashlib.sha256(np.packbits(considered).tobytes() + bytes([plus_one, target.max_parents % 256]))
+    numbers = f"{plus_one} {target.max_parents} {target.problem.table.mix}"
+    digest = hashlib.sha256(np.packbits(considered).tobytes() + numbers.encode())
     for array in (*target.problem.table[:3], target.problem.log_odds, target.problem.status):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

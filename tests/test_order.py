@@ -1,0 +1,544 @@
+"""Order MCMC against its own, order-weighted law; its chains, its searches, and the random choices beneath them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import dags
+import numpy as np
+import pytest
+import reference
+import reference_spaces as twin
+from judging import SMALLEST_P, chain_probabilities, smallest_p_value
+from scipy import stats
+from test_kernels import assert_state_is_consistent
+from test_sums import build, far_apart, rewritten
+
+import parnidag
+from parnidag import EdgePrior, ParnidagError, _random, samplers, scores
+from parnidag import run as run_module
+from parnidag._jit import entry
+from parnidag.data import Data
+from parnidag.graph import random_topological_order
+from parnidag.memo import make_scratch
+from parnidag.net import close_net, drop_parents, open_net, take_parents
+from parnidag.samplers.base import new_chain
+from parnidag.space.orders import MOVES, make_order, open_order, order_step, value_all, value_of
+from parnidag.space.search import best_inside, search, starting_graphs
+from parnidag.space.sums import make_draws, open_tables
+from parnidag.space.tables import build_tables
+from parnidag.target import Target, lay_graph
+
+SCRIPT = Path(__file__).with_name("transitions_order.py")
+
+
+def make_target(values, prior=None):
+    return Target.build(Data(values), scores.Gaussian(), EdgePrior() if prior is None else prior)
+
+
+def quick(data, **options):
+    given = {"seed": 1, "draws": 100, "sampler": samplers.OrderMCMC(), **options}
+    return parnidag.sample(data, progress=False, **given)
+
+
+def begin(target, considered, sampler=None, seed=1, plus_one=None):
+    sampler = samplers.OrderMCMC(plus_one=plus_one) if sampler is None else sampler
+    chain = new_chain(target, target.required, seed, 0)
+    sampler.begin(target, sampler.prepare(target, considered), chain, 0)
+    return sampler, chain
+
+
+# --- exact, at three nodes ------------------------------------------------------------------------------------------
+
+
+def figures(*arguments):
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, str(SCRIPT), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def exact_figures():
+    return figures()
+
+
+CASES = [
+    f"{prior}, {space}"
+    for prior in ("free", "constrained", "one parent")
+    for space in ("full", "plus one", "candidates only", "extras only")
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("move", [*MOVES, "mixture"])
+def test_every_move_leaves_the_law_of_orders_invariant(exact_figures, case, move):
+    found = exact_figures[case]
+    assert found["orders"] == (3 if "constrained" in case else 6)
+    assert found["spread"] > 0.01  # a uniform law would forgive almost anything
+    moved = found["moves"][move]
+    assert moved["rows"] < 1e-12
+    assert moved["invariance"] < 1e-12
+    assert moved["reversibility"] < 1e-12
+    assert moved["stale"] < 1e-12
+    assert moved["moves"] > 0.04
+    assert moved["irreducible"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_graphs_are_drawn_with_their_weight_times_the_number_of_their_orders(exact_figures, case):
+    found = exact_figures[case]
+    assert found["graphs"] == found["possible"] > 1
+    assert found["graph_law"] < 1e-12
+    assert found["bias"] > 0.05  # which is not the posterior
+
+
+@pytest.mark.parametrize(
+    ("broken", "wrong"),
+    [("swap forgets those between", {"global_swap", "mixture"}), ("old sums", {*MOVES, "mixture"})],
+)
+def test_a_broken_move_is_caught(broken, wrong):
+    for found in figures(broken).values():
+        for name, moved in found["moves"].items():
+            if name in wrong:
+                assert moved["invariance"] > 1e-3
+            else:
+                assert moved["invariance"] < 1e-12
+
+
+TRAJECTORY = """
+import json, sys
+sys.path.insert(0, {tests!r})
+import test_order
+print(json.dumps(test_order.trajectory()))
+"""
+
+
+def trajectory():
+    """A digest of a chain's state after some hundred iterations."""
+    values = parnidag.simulate(nodes=9, edges=12, rows=25, seed=4).values
+    target = make_target(values, EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4)], max_parents=4))
+    considered = np.random.default_rng(2).random((9, 9)) < 0.3
+    with np.errstate(over="ignore"):
+        sampler, chain = begin(target, considered, plus_one=True)
+        sampler.advance(target, chain, 400)
+    state = [*chain.graph[:-2], chain.own.walk.order, chain.own.walk.values]
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in state)).hexdigest()
+    return [digest, sampler.totals(chain)]
+
+
+def test_compiled_kernels_make_the_same_moves_as_plain_python():
+    """Ties the compiled code to the one whose transition matrices are enumerated."""
+    plain = subprocess.run(
+        [sys.executable, "-c", TRAJECTORY.format(tests=str(Path(__file__).parent))],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    compiled = trajectory()
+    assert json.loads(plain.stdout) == compiled
+    assert all(compiled[1][f"{move}_accepted"] > 10 for move in MOVES)
+
+
+# --- by sampling, at four and five nodes ----------------------------------------------------------------------------
+
+RING = {n: np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (4, 5)}
+LAWS = {
+    "full": (4, EdgePrior(), None, None),
+    "constrained": (4, EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2), None, None),
+    "ring": (4, EdgePrior(), RING[4], False),
+    "five": (5, EdgePrior(), None, None),
+    "five, ring with extras": (5, EdgePrior(h=0.3, max_parents=3), RING[5], True),
+}
+
+
+def exact_laws(values, prior, space, plus_one):
+    """All graphs with the probabilities that order MCMC gives them, and those of the posterior on the same space."""
+    n = values.shape[1]
+    target = make_target(values, prior)
+    considered = np.ones((n, n), bool) if space is None else space.astype(bool)
+    sets = twin.scored_sets(target, considered, bool(plus_one))
+    graphs = dags.all_dags(n)
+    return graphs, *(twin.graph_law(sets, graphs, weigh_orders) for weigh_orders in (True, False))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_sampled_graphs_follow_the_weighted_law_and_not_the_posterior(name):
+    n, prior, space, plus_one = LAWS[name]
+    values = reference.small_values(n)
+    graphs, weighted, unweighted = exact_laws(values, prior, space, plus_one)
+    sampler = samplers.OrderMCMC(plus_one=plus_one)
+    found = quick(values, prior=prior, space=space, sampler=sampler, chains=16, draws=1000, thin=10 * n, tune=1000)
+    chains = chain_probabilities(found)
+    assert smallest_p_value(chains, dags.edge_probabilities_of(graphs, weighted)) > SMALLEST_P
+    assert smallest_p_value(chains, dags.edge_probabilities_of(graphs, unweighted)) < SMALLEST_P
+    # whole graphs too: after ten graphs that were not stored, draws are nearly independent
+    index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
+    visits = np.bincount([index[graph.tobytes()] for graph in found.graphs.reshape(-1, n, n)], minlength=len(graphs))
+    assert not visits[weighted == 0.0].any()
+    likely = weighted * visits.sum() > 20
+    observed = np.append(visits[likely], visits[~likely].sum())
+    expected = np.append(weighted[likely], weighted[~likely].sum()) * visits.sum()
+    keep = expected > 0.0
+    assert stats.chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue > SMALLEST_P
+
+
+def test_linear_extensions_are_counted_alike():
+    graphs = dags.all_dags(4)
+    counts = twin.linear_extensions_of_all(graphs)
+    assert counts.sum() == 24 * 2**6  # every order agrees with 2⁶ graphs
+    for k in range(0, len(graphs), 40):
+        assert counts[k] == twin.linear_extensions(graphs[k])
+
+
+# --- chains ---------------------------------------------------------------------------------------------------------
+
+CONSTRAINED = EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4), (7, 0)], max_parents=3)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
+
+
+def assert_same_run(one, other):
+    assert (one.log_posterior == other.log_posterior).all()
+    assert (one.graphs == other.graphs).all()
+    assert (one.record.batch_counts == other.record.batch_counts).all()
+    assert (one.best.adjacency == other.best.adjacency).all()
+    assert one.best.log_posterior == other.best.log_posterior
+
+
+def test_segment_lengths_and_processes_do_not_change_a_bit(table, monkeypatch):
+    options = {"thin": 37, "prior": CONSTRAINED, "space": np.eye(9, k=1) + np.eye(9, k=3)}
+    expected = quick(table, **options)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert_same_run(expected, quick(table, executor=pool, **options))
+    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
+    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    assert_same_run(expected, quick(table, **options))
+    assert (quick(table, **{**options, "seed": 2}).log_posterior != expected.log_posterior).any()
+
+
+@pytest.mark.parametrize("plus_one", [True, False])
+@pytest.mark.parametrize("prior", [EdgePrior(h=0.2), CONSTRAINED])
+def test_the_graph_stays_consistent_over_many_draws(table, prior, plus_one):
+    target = make_target(table[:20], prior)
+    considered = np.random.default_rng(1).random((9, 9)) < 0.4
+    sampler, chain = begin(target, considered, samplers.OrderMCMC(plus_one=plus_one, graph_every=1))
+    seen = set()
+    for _ in range(40):
+        sampler.advance(target, chain, 97)
+        adjacency = chain.graph.position != -1
+        assert chain.log_posterior == pytest.approx(target.log_posterior(adjacency), rel=1e-12)
+        fresh = target.empty_graph()
+        lay_graph(target.problem, fresh, make_scratch(9, target.max_parents, 2), adjacency)
+        # the tables factorise in another order than single scores do
+        assert chain.graph.local == pytest.approx(fresh.local, rel=1e-12)
+        assert_state_is_consistent(target, replace(chain, graph=chain.graph._replace(local=fresh.local)))
+        outside = adjacency & ~considered & ~target.required
+        assert outside.sum(axis=0).max() <= int(plus_one)
+        seen.add(adjacency.tobytes())
+    assert len(seen) > 10
+    assert not chain.graph.visits[target.problem.status == 0].any()
+    walk = chain.own.walk
+    assert (walk.level[walk.order] == np.arange(9)).all()
+    assert sampler.totals(chain)["tried"] == 40 * 97
+
+
+def test_sums_kept_by_the_walk_are_those_of_its_order(table):
+    """After thousands of moves the value of every node is what the sets before it weigh."""
+    target = make_target(table[:20], CONSTRAINED)
+    considered = np.random.default_rng(1).random((9, 9)) < 0.4
+    sampler, chain = begin(target, considered, plus_one=True)
+    sampler.advance(target, chain, 5000)
+    sets = twin.scored_sets(target, considered, True)
+    level = chain.own.walk.level
+    expected = [twin.log_total(twin.permitted(sets[j], level, level[j]).values()) for j in range(9)]
+    assert chain.own.walk.values == pytest.approx(np.array(expected), abs=1e-10)
+
+
+@entry
+def walk_on(arrays, own, walk, rng, steps):
+    """Walk over orders; return the largest error of a node's value and of the total at any time."""
+    tables, run = open_tables(arrays, own), open_order(walk)
+    value_all(tables, run)
+    worst = 0.0
+    for _ in range(steps):
+        order_step(rng, tables, run)
+        total = 0.0
+        for j in range(run.order.size):
+            fresh = value_of(tables, run, np.int64(j), run.level[j])
+            total += fresh
+            worst = max(worst, abs(fresh - run.values[j]))
+        worst = max(worst, abs(total - run.total))
+    return worst
+
+
+@pytest.mark.parametrize("maximise", [False, True])
+@pytest.mark.parametrize(
+    ("name", "far"),
+    [(name, far) for name in ("plus one", "extras only", "constrained", "full") for far in (False, True)]
+    + [("strong", False), ("strong, constrained", False)],
+)
+def test_values_stay_in_step_whatever_the_range_of_scores(name, far, maximise):
+    """Thousands of moves bring values up to date by small changes; those of a fresh count must not differ."""
+    tables = build(name)
+    tables = rewritten(tables, far_apart(1)) if far else tables
+    finite = tables.arrays.scores[np.isfinite(tables.arrays.scores)]
+    order = random_topological_order(tables.target.required, np.random.default_rng(1))
+    walk = make_order(order, 2.0, 2.0, maximise)
+    own = make_draws(tables, best_inside(tables))
+    worst = walk_on(tables.arrays, own, walk, _random.random_state(1, 0), np.int64(3000))
+    # a few roundings of a sum of seven scores at each of 3000 moves, most of which cancel
+    assert worst < 1e3 * np.finfo(float).eps * abs(finite).max()
+    assert (walk.accepted > 0).all()
+
+
+def test_edge_counts_are_those_of_the_kept_iterations(table):
+    posterior = quick(table, sampler=samplers.OrderMCMC(graph_every=3), draws=700, thin=1, tune=300, chains=2)
+    assert (posterior.record.batch_iterations.sum(axis=1) == 700).all()
+    assert chain_probabilities(posterior) == pytest.approx(posterior.graphs.mean(axis=1), abs=1e-14)
+    changed = (posterior.graphs[:, 1:] != posterior.graphs[:, :-1]).any(axis=(2, 3))
+    places = np.unique(np.nonzero(changed)[1] % 3)
+    assert len(places) == 1  # a new graph comes every third iteration and at no other
+
+
+def test_constraints_hold_in_every_draw(table):
+    posterior = quick(table, prior=CONSTRAINED, draws=400, thin=9)
+    graphs = posterior.graphs.reshape(-1, 9, 9)
+    assert graphs[:, 0, 1].all()
+    assert graphs[:, 5, 3].all()
+    assert not graphs[:, 2, 4].any()
+    assert not graphs[:, 7, 0].any()
+    assert graphs.sum(axis=1).max() == 3
+    target = make_target(table, CONSTRAINED)
+    for chain, draw in ((0, 0), (3, 399)):
+        expected = target.log_posterior(posterior.graph_at(chain, draw))
+        assert posterior.log_posterior[chain, draw] == pytest.approx(expected, rel=1e-12)
+    best = posterior.best
+    target.check_graph(best.adjacency, "best")
+    assert best.log_posterior == pytest.approx(target.log_posterior(best.adjacency), rel=1e-12)
+    assert best.log_posterior >= posterior.log_posterior.max() - 1e-9
+
+
+def test_the_reader_is_told(table):
+    everything = quick(table)
+    assert len(everything.settings["caveats"]) == 1
+    assert "number of orders" in everything.settings["caveats"][0]
+    part = quick(table, space=np.eye(9, k=1), sampler=samplers.OrderMCMC(plus_one=False))
+    assert len(part.settings["caveats"]) == 2
+    assert "search space" in part.settings["caveats"][1]
+    for move in MOVES:
+        acceptance = everything.record.statistics[f"{move}_acceptance"]
+        assert acceptance.shape == (4,)
+        assert ((acceptance > 0.0) & (acceptance < 1.0)).all()
+
+
+def test_the_smallest_and_the_most_constrained_problems_work():
+    two = reference.small_values(2)
+    graphs, weighted, _ = exact_laws(two, EdgePrior(), None, None)
+    found = quick(two, chains=16, draws=500, thin=20)
+    assert smallest_p_value(chain_probabilities(found), dags.edge_probabilities_of(graphs, weighted)) > SMALLEST_P
+    three = reference.small_values(3)
+    for plus_one in (True, False):
+        sampler = samplers.OrderMCMC(plus_one=plus_one)
+        assert not quick(three, prior=EdgePrior(max_parents=0), sampler=sampler, thin=3).graphs.any()
+        everything = EdgePrior(required=[(0, 1), (0, 2), (1, 2)])  # one graph, one order
+        graphs = quick(three, prior=everything, sampler=sampler, thin=3).graphs
+        assert (graphs == np.triu(np.ones((3, 3), bool), 1)).all()
+        empty = EdgePrior(forbidden=~np.eye(3, dtype=bool))
+        assert not quick(three, prior=empty, sampler=sampler, thin=3).graphs.any()
+
+
+def test_a_start_outside_the_space_only_gives_the_first_order(table):
+    start = np.triu(np.ones((9, 9), bool), 1)
+    options = {"space": np.eye(9, k=1), "sampler": samplers.OrderMCMC(plus_one=False), "start": start}
+    posterior = quick(table, tune=0, thin=1, draws=5, **options)
+    graphs = posterior.graphs.reshape(-1, 9, 9)
+    assert not graphs[:, (np.eye(9, k=1) + np.eye(9, k=-1)) == 0].any()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"graph_every": 0},
+        {"graph_every": 2.5},
+        {"graph_every": True},
+        {"plus_one": 2},
+        {"plus_one": "yes"},
+        {"memory": 0},
+        {"memory": "2 GB"},
+        {"memory": float("nan")},
+    ],
+)
+def test_settings_are_checked(options):
+    with pytest.raises(ParnidagError, match=next(iter(options))):
+        samplers.OrderMCMC(**options)
+
+
+# --- replacing parents ----------------------------------------------------------------------------------------------
+
+
+@entry
+def replace_parents(problem, graph, scratch, families, degrees, scores_of):
+    """Give every node other parents: all drop before any takes."""
+    net = open_net(problem, graph, scratch)
+    for k in range(degrees.size):
+        drop_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
+    for k in range(degrees.size):
+        take_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
+    close_net(net, graph)
+
+
+def test_replaced_parents_leave_the_state_of_a_fresh_layout(table):
+    target = make_target(table[:20], CONSTRAINED)
+    chain = new_chain(target, target.required, 1, 0)
+    rng = np.random.default_rng(3)
+    allowed = target.problem.status == 1
+    for _ in range(200):
+        level = np.argsort(random_topological_order(target.required, rng))
+        adjacency = target.required | (
+            allowed & (level[:, None] < level[None, :]) & (rng.random((9, 9)) < rng.uniform(0.0, 0.8))
+        )
+        for j in np.flatnonzero(adjacency.sum(axis=0) > 3):
+            spare = np.flatnonzero(adjacency[:, j] & ~target.required[:, j])
+            adjacency[rng.permutation(spare)[: adjacency[:, j].sum() - 3], j] = False
+        fresh = target.empty_graph()
+        lay_graph(target.problem, fresh, make_scratch(9, 3, 2), adjacency)
+        replace_parents(target.problem, chain.graph, chain.scratch(target), fresh.parents, fresh.degree, fresh.local)
+        assert ((chain.graph.position != -1) == adjacency).all()
+        assert_state_is_consistent(target, chain)
+
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+def search_problem(edges, rows, prior=None):
+    return make_target(parnidag.simulate(nodes=8, edges=edges, rows=rows, seed=edges).values, prior)
+
+
+@pytest.mark.parametrize("prior", [EdgePrior(), EdgePrior(required=[(0, 1)], forbidden=[(4, 5)], max_parents=3)])
+@pytest.mark.parametrize(("edges", "rows", "enough"), [(8, 20, 9), (8, 1000, 9), (14, 100, 9), (20, 1000, 3)])
+def test_searches_find_the_best_of_all_graphs(edges, rows, enough, prior):
+    """Nearly every search of ten does; where a dense graph left strong signals the walk may stay in a poor place."""
+    target = search_problem(edges, rows, prior)
+    everything = np.ones((8, 8), bool)
+    best = twin.best_score(twin.scored_sets(target, everything, False))
+    tables = build_tables(target, everything, plus_one=False)
+    peaks = best_inside(tables)
+    found = [search(tables, peaks, seed, 0) for seed in range(10)]
+    assert sum(score > best - 1e-9 * abs(best) for _, score in found) >= enough
+    for graph, score in found:
+        target.check_graph(graph, "found")
+        assert reference.is_acyclic(graph)
+        assert score == pytest.approx(target.log_posterior(graph), rel=1e-12)
+        assert score < best + 1e-9 * abs(best)
+
+
+def test_the_best_score_is_that_of_enumeration():
+    values = reference.small_values(4)
+    target = make_target(values, EdgePrior(required=[(0, 2)], max_parents=2))
+    _, _, log_scores = reference.enumerate_posterior(target, values, 10.0)
+    sets = twin.scored_sets(target, np.ones((4, 4), bool), False)
+    assert twin.best_score(sets) == pytest.approx(log_scores.max(), rel=1e-12)
+
+
+def test_searches_stay_in_their_space_and_find_its_best_graph():
+    target = search_problem(14, 100, EdgePrior(required=[(0, 1), (2, 3)], forbidden=[(4, 5)], max_parents=3))
+    considered = np.random.default_rng(1).random((8, 8)) < 0.4
+    for plus_one in (True, False):
+        tables = build_tables(target, considered, plus_one=plus_one)
+        best = twin.best_score(twin.scored_sets(target, considered, plus_one))
+        found = starting_graphs(tables, seed=1, chains=20)
+        for graph in found:
+            target.check_graph(graph, "found")
+            outside = graph & ~considered & ~target.required
+            assert outside.sum(axis=0).max() <= int(plus_one)
+        assert max(target.log_posterior(graph) for graph in found) == pytest.approx(best, rel=1e-12)
+
+
+def test_a_search_is_decided_by_its_seed_and_stream(monkeypatch):
+    target = search_problem(14, 100)
+    tables = build_tables(target, np.ones((8, 8), bool), plus_one=False)
+    peaks = best_inside(tables)
+    starts = []
+    real = random_topological_order
+
+    def noting(adjacency, rng):
+        starts.append(real(adjacency, rng))
+        return starts[-1]
+
+    monkeypatch.setattr("parnidag.space.search.random_topological_order", noting)
+    found = [search(tables, peaks, seed, stream) for seed, stream in ((1, 0), (1, 0), (1, 1), (2, 0))]
+    assert (found[0][0] == found[1][0]).all()
+    assert found[0][1] == found[1][1]
+    assert starts[0] == starts[1]
+    assert len({tuple(start) for start in starts}) == 3
+    given = list(range(8))
+    assert search(tables, peaks, 1, 0, order=given)[1] <= max(score for _, score in found) + 1e-9
+    assert len(starts) == 4  # a given order is not replaced
+
+
+# --- random choices -------------------------------------------------------------------------------------------------
+
+
+@entry
+def choose_many(rng, weights, found):
+    for k in range(found.size):
+        found[k] = _random.choose(rng, weights, np.int64(weights.size))
+
+
+def choices(weights, count=50_000, seed=4):
+    found = np.zeros(count, np.int64)
+    choose_many(_random.random_state(seed, 0), np.asarray(weights, float), found)
+    return np.bincount(found, minlength=len(weights))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
+def test_choices_are_made_in_proportion_to_their_weights(scale):
+    weights = np.array([0.0, 3.0, 0.0, 1.0, 0.5, 5.0, 0.0]) * scale
+    found = choices(weights)
+    possible = weights > 0.0
+    assert not found[~possible].any()
+    expected = weights[possible] / scale / 9.5 * found.sum()
+    assert stats.chisquare(found[possible], expected).pvalue > SMALLEST_P
+
+
+def test_a_single_possible_choice_is_always_made():
+    for place in (0, 2, 4):
+        weights = np.zeros(5)
+        weights[place] = 1e-12
+        assert choices(weights, 2000)[place] == 2000
+
+
+def test_weights_of_very_different_size():
+    found = choices([1e-200, 1.0, 1e-9, 1.0, 1e-200])
+    assert found[[0, 2, 4]].sum() == 0
+    assert stats.binomtest(int(found[1]), int(found.sum())).pvalue > SMALLEST_P
+
+
+def test_every_order_of_a_graph_can_be_the_first():
+    graph = np.zeros((4, 4), bool)
+    graph[0, 1] = graph[2, 1] = True
+    rng = np.random.default_rng(0)
+    seen = {tuple(random_topological_order(graph, rng)) for _ in range(400)}
+    assert len(seen) == twin.linear_extensions(graph)
+    assert all(order.index(1) > max(order.index(0), order.index(2)) for order in seen)
+
+
+def test_layers_put_every_node_just_above_its_highest_parent():
+    graph = np.zeros((5, 5), bool)
+    graph[0, 1] = graph[1, 2] = graph[0, 2] = graph[3, 2] = True
+    assert twin.layers(graph) == [[0, 3, 4], [1], [2]]
