@@ -28,6 +28,9 @@ SAMPLERS = {
     "gibbs": samplers.PARNI(),
     "printed": samplers.PARNI(kernel="printed"),
     "paper": samplers.PARNI(kernel="printed", eta="paper", adapt="always"),
+    "reversing": samplers.PARNI(edge_reversal=0.3),
+    "REV": samplers.REV(probability=0.2),
+    "partition": samplers.PartitionMCMC(graph_every=4),
 }
 PRIORS = {
     "free": EdgePrior(),
@@ -46,7 +49,7 @@ def test_four_nodes_against_enumeration(name, prior):
     target = Target.build(Data(values), scores.Gaussian(), PRIORS[prior])
     graphs, posterior, log_scores = reference.enumerate_posterior(target, values, 10.0)
     exact_edges = np.einsum("g,gij->ij", posterior, np.array(graphs))
-    steps = 200 if name in ("MC3", "ADR") else 30
+    steps = 200 if name in ("MC3", "ADR", "REV") else 30
     found = quick(values, prior=PRIORS[prior], sampler=SAMPLERS[name], chains=16, draws=2000, thin=steps, tune=20_000)
     assert smallest_p_value(chain_probabilities(found), exact_edges) > SMALLEST_P
     # the stored graphs visit every DAG in proportion to its posterior; draws this far apart are nearly independent
@@ -71,7 +74,7 @@ def test_the_comparison_notices_a_slightly_wrong_posterior():
     assert smallest_p_value(chain_probabilities(found), wrong_edges) < SMALLEST_P
 
 
-@pytest.mark.parametrize("name", ["ADR", "gibbs", "printed", "paper"])
+@pytest.mark.parametrize("name", ["ADR", "gibbs", "printed", "paper", "reversing", "REV", "partition"])
 def test_ten_nodes_against_the_exact_referee(name):
     table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
     exact = parnidag.exact(table.values).edge_probabilities.to_numpy()

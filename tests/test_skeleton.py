@@ -361,3 +361,20 @@ def test_reads_causal_learn_results():
 def test_refuses_what_is_no_skeleton(space, message):
     with pytest.raises(ParnidagError, match=f"space: .*{message}"):
         as_considered(space, NAMES)
+
+
+def test_results_of_causal_learn_itself_are_read():
+    """The library runs on the same columns: its adjacencies, whatever their marks, are the pairs."""
+    from causallearn.search.ConstraintBased.PC import pc as their_pc
+    from causallearn.search.ScoreBased.GES import ges
+
+    values = simulate(nodes=8, edges=9, rows=200, seed=1).values
+    names = [f"X{k}" for k in range(8)]
+    found = their_pc(values, alpha=0.05, show_progress=False)
+    expected = found.G.graph != 0
+    assert np.array_equal(as_considered(found, names), expected)
+    assert np.array_equal(as_considered(found.G, names), expected)
+    assert np.array_equal(expected, pc(values, alpha=0.05).adjacency)  # the same tests, the same skeleton
+    scored = ges(values)
+    assert np.array_equal(as_considered(scored, names), scored["G"].graph != 0)
+    assert as_considered(scored, names).any()

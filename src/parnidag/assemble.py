@@ -134,6 +134,8 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             if name.endswith("_tried"):
                 move = name.removesuffix("_tried")
                 figures[f"{move}_acceptance"] = totals[f"{move}_accepted"] / max(totals[name], 1.0)
+                if f"{move}_outside" in totals:
+                    figures[f"{move}_outside"] = totals[f"{move}_outside"] / max(totals[name], 1.0)
         by_chain.append(figures)
     names = {name for figures in by_chain for name in figures}
     return {name: np.array([figures.get(name, np.nan) for figures in by_chain]) for name in sorted(names)}

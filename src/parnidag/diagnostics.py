@@ -67,6 +67,8 @@ class Diagnostics:
         speed over tuning and kept iterations, share of local scores found in the memo; None if the sampler has none.
     move_acceptance : dict
         Acceptance rate of each kind of move, one figure a chain; empty if the sampler has one kind only.
+    reversals_outside : list of float or None
+        Share of edge reversals, a chain, that ended because the tables do not hold a parent set they needed.
     timings : dict
         Seconds by stage.
     converged : bool or None
@@ -95,6 +97,7 @@ class Diagnostics:
     iterations_per_second: list[float] | None
     memo_hit_rate: list[float] | None
     move_acceptance: dict[str, list[float]]
+    reversals_outside: list[float] | None
     timings: dict[str, float]
     converged: bool | None
     verdict: str
@@ -126,6 +129,8 @@ class Diagnostics:
                 figures[name.replace("_", " ").replace("iterations per second", "per CPU second")] = _by_chain(values)
         for move, values in self.move_acceptance.items():
             figures[f"  {move}"] = _by_chain(values)
+        if self.reversals_outside is not None:
+            figures["  outside tables"] = _by_chain(self.reversals_outside)
         if self.timings:
             figures["seconds"] = ", ".join(f"{stage} {seconds:.3g}" for stage, seconds in self.timings.items())
         for name, text in figures.items():
@@ -239,8 +244,10 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
         for name, values in statistics.items()
         if name.endswith("_acceptance")
     }
+    outside = statistics.get("edge_reversal_outside")
     return by_chain | {
         "move_acceptance": moves,
+        "reversals_outside": outside.tolist() if outside is not None else None,
         "caveats": [str(text) for text in record.settings.get("caveats") or ()],
         "iterations": kept.tolist() if np.any(kept > 0) else None,
         "iterations_per_second": speed,

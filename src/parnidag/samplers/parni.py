@@ -1,76 +1,48 @@
-"""PARNI-DAG: the pointwise adaptive random neighbourhood informed sampler (Algorithm 1 of the paper, corrected).
+"""PARNI-DAG: the pointwise adaptive random neighbourhood informed sampler.
 
-One iteration draws a random set of positions (`neighbourhood`), visits them one sub-neighbourhood K_r at a time, and
-lets each choose its next state knowing what every alternative scores. Two kernels are exact:
-
-- ``"gibbs"``: given k, the pair (γ, k) has the law π(γ) p(k | γ). Each K_r is updated by a Metropolised Gibbs step that
-  leaves this law invariant, so every block stands on its own and nothing is rejected as a whole.
-- ``"printed"``: Algorithm 1. The blocks together form one proposal, accepted with probability
-  min{1, ∏ Z(r)/Z′(R − r + 1)} (Appendix D), else undone.
-
-The states of a block are {no edge, i → j} or {no edge, i → j, j → i}, less those that close a cycle. The log ratio of
-a state to the present one is that of π(γ) p(K_r | γ): adding i → j costs log(η/(1 − η)), removing it earns as much.
+Its settings, and how a chain is set up and advanced; an iteration itself is in `blocks`, the tuning parameters in
+`tuning`, the warm start in `space.warmstart`. An iteration may also be an edge reversal (`reversal`), with a fixed
+probability: both kinds leave the posterior invariant, and so does their mixture.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel, leaf, make_frame
-from parnidag._random import happens, pick
-from parnidag._types import int64, is_number
+from parnidag._jit import entry, make_frame
+from parnidag._random import happens
+from parnidag._types import Floats, Integers, int64, is_number
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency
-from parnidag.memo import flipped_score
-from parnidag.net import (
-    ONE,
-    ZERO,
-    GraphArrays,
-    Net,
-    Problem,
-    Scratch,
-    add_edge,
-    child_of,
-    close_net,
-    has_detour,
-    is_ancestor,
-    odds,
-    open_net,
-    parent_of,
-    present,
-    remove_edge,
-)
+from parnidag.net import ONE, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
-from parnidag.samplers.neighbourhood import draw_neighbourhoods
+from parnidag.samplers.blocks import parni_iteration
+from parnidag.samplers.reversal import ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.samplers.tuning import (
     BUCKETS,
     FIRST_OMEGA,
-    Parni,
     ParniArrays,
-    adapt,
+    adapt_eta,
+    adapt_omega,
     close_parni,
-    next_refresh,
+    first_eta,
     open_parni,
-    refresh_eta,
 )
 from parnidag.space.default import FEW_NODES
 from parnidag.space.search import starting_graphs
-from parnidag.space.tables import build_tables
+from parnidag.space.sums import DrawArrays, make_draws, open_tables
+from parnidag.space.tables import TableArrays, build_tables
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
 LEAST_KAPPA = 1e-8
 """Below this η could not be told from 0 or 1."""
-STAY, FIRST, SECOND = 0, 1, 2
-"""A block's choice: as it is; (i, j) flipped; the edge as j → i."""
-UNDO_HERE = int64(4)
-"""Added to an undo record when i → j was there before."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +66,9 @@ class PARNI:
         Sub-neighbourhoods evaluated in an iteration, on average; ω adapts to it.
     kappa
         η stays inside (κ, 1 − κ), so every edge is tried now and then. None: 0.01, or 1/n when that is smaller.
+    edge_reversal
+        Probability that an iteration is an edge reversal instead (Grzegorczyk and Husmeier 2008, see `REV`), which
+        turns an edge round and draws new parents for both its nodes from the tables of the search space.
 
     Examples
     --------
@@ -107,6 +82,7 @@ class PARNI:
     adapt: Literal["tune", "always"] = "tune"
     target_evaluations: float = 10.0
     kappa: float | None = None
+    edge_reversal: float = 0.0
 
     name = "PARNI"
 
@@ -122,6 +98,8 @@ class PARNI:
             raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
         if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
             raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
+        if not is_number(self.edge_reversal) or not 0.0 <= self.edge_reversal < 1.0:
+            raise ParnidagError(f"edge_reversal must be a probability from 0 to below 1, got {self.edge_reversal!r}")
 
     def default_thin(self, n_nodes: int) -> int:
         """Return the default number of iterations between draws: 10 a node, at least 500."""
@@ -142,20 +120,24 @@ class PARNI:
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
         with stages("warm start"):
-            return Prepared(considered, warm=warm_start(target, self._kappa(target.n_nodes), considered))
+            warm = warm_start(target, self._kappa(target.n_nodes), considered)
+        if self.edge_reversal == 0.0:
+            return Prepared(considered, warm=warm)
+        with stages("tables"):
+            return Prepared(considered, build_tables(target, considered), warm)
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
         """Start each chain at the best graph of a search of its own."""
         assert prepared.considered is not None
         with stages("starting graphs"):
-            return starting_graphs(build_tables(target, prepared.considered), seed, chains)
+            return starting_graphs(prepared.tables or build_tables(target, prepared.considered), seed, chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""
         assert prepared.warm is not None
         n = target.n_nodes
         most = n * (n - 1) // 2
-        chain.own = ParniArrays(
+        own = ParniArrays(
             frame=make_frame(),
             warm=prepared.warm,
             eta_odds=np.zeros((n, n)),
@@ -173,25 +155,39 @@ class PARNI:
             integers=np.array([tune, 0, 0, 0, 0, 0, 0], np.int64),
             floats=np.array([FIRST_OMEGA, min(0.01, 1 / n), self._kappa(n), float(self.target_evaluations), 0.0, 0.0]),
         )
+        if prepared.tables is None:
+            chain.own = own
+            return
+        chain.tables = prepared.tables
+        counts, share = np.zeros(2, np.int64), np.array([float(self.edge_reversal)])
+        chain.own = ReversingArrays(own, make_draws(prepared.tables), make_reversal(target), counts, share)
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         """Run at most `steps` iterations in place and return how many were made."""
-        scratch = chain.scratch(target)
-        return int(advance_parni(target.problem, chain.graph, scratch, chain.trace, chain.own, int64(steps)))
+        shared = (target.problem, chain.graph, chain.scratch(target), chain.trace)
+        if chain.tables is None:
+            return int(advance_parni(*shared, chain.own, int64(steps)))
+        return int(advance_reversing(*shared, chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return moves tried and accepted (blocks, or whole iterations when printed) and blocks evaluated."""
-        tried, accepted, evaluations = (float(x) for x in chain.own.integers[4:7])
-        return {"tried": tried, "accepted": accepted, "evaluations": evaluations}
+        """Return moves tried and accepted (blocks, or whole iterations when printed), blocks evaluated, reversals."""
+        tried, accepted, evaluations = (float(x) for x in parni_arrays(chain).integers[4:7])
+        totals = {"tried": tried, "accepted": accepted, "evaluations": evaluations}
+        if chain.tables is not None:
+            reversals, turned = (float(x) for x in chain.own.counts)
+            totals |= {"edge_reversal_tried": reversals, "edge_reversal_accepted": turned}
+            totals["edge_reversal_outside"] = float(chain.own.reversal.outside[0])
+        return totals
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return ω."""
-        return {"omega": float(chain.own.floats[0])}
+        return {"omega": float(parni_arrays(chain).floats[0])}
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         settings = asdict(self)
         settings["target_evaluations"] = float(self.target_evaluations)
+        settings["edge_reversal"] = float(self.edge_reversal)
         settings["kappa"] = None if self.kappa is None else float(self.kappa)
         return {"name": self.name, **settings}
 
@@ -201,6 +197,24 @@ class PARNI:
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
+
+
+class ReversingArrays(NamedTuple):
+    """The arrays of a chain that also reverses edges."""
+
+    parni: ParniArrays
+    draws: DrawArrays
+    reversal: ReversalArrays
+    counts: Integers
+    """Reversals tried and accepted."""
+    share: Floats
+    """Probability of a reversal."""
+
+
+def parni_arrays(chain: Chain) -> ParniArrays:
+    """Return PARNI's own arrays of a chain."""
+    arrays: ParniArrays = chain.own if chain.tables is None else chain.own.parni
+    return arrays
 
 
 @entry
@@ -216,14 +230,13 @@ def advance_parni(
     net: Net = open_net(problem, graph, scratch)
     trace = open_trace(trace_arrays)
     run = open_parni(arrays)
-    if net.now == ZERO and run.next_refresh == ZERO:
-        refresh_eta(net, run, ZERO)
-        run.next_refresh = next_refresh(net.n, ZERO)
+    first_eta(net, run)
     done = int64(0)
     if begin_segment(net, trace):
         while done < steps:
             parni_iteration(net, run)
-            adapt(net, run)
+            adapt_omega(net, run)
+            adapt_eta(net, run)
             done += ONE
             if not observe(net, trace):
                 break
@@ -233,165 +246,37 @@ def advance_parni(
     return done
 
 
-@kernel
-def parni_iteration(net: Net, run: Parni) -> None:
-    """Draw k, then visit every evaluated sub-neighbourhood K_r."""
-    draw_neighbourhoods(net, run)
-    run.evaluations += run.blocks
-    if run.printed:
-        propose_and_decide(net, run)
-    else:
-        for r in range(run.blocks):
-            visit_block(net, run, r)
-        run.tried += run.blocks
-
-
-@kernel
-def propose_and_decide(net: Net, run: Parni) -> None:
-    """Algorithm 1: let the blocks build one proposal, then accept it or undo it all."""
-    run.log_ratio = 0.0
-    run.undos = ZERO
-    for r in range(run.blocks):
-        visit_block(net, run, r)
-    run.tried += ONE
-    if happens(net.rng, math.exp(min(0.0, log_acceptance(run)))):
-        run.accepted += ONE
-    else:
-        undo_all(net, run)
-
-
-@leaf
-def log_acceptance(run: Parni) -> float:
-    """Σ log Z(r) − log Z′(R − r + 1), the log of the ratio in Appendix D."""
-    return run.log_ratio
-
-
-@kernel
-def visit_block(net: Net, run: Parni, r: int) -> None:
-    """Score the states of K_r against the present one and move to the state that is chosen."""
-    code, pair = int64(run.block_codes[r]), run.block_pairs[r]
-    i, j = parent_of(code), child_of(code)
-    here = present(net, i, j)
-    flipped = flipped_score(net, j, i)
-    gain = flipped - net.local[j]
-    first = gain + run.eta_logit[i, j] if here else gain - run.eta_logit[i, j]
-    second, turned = -math.inf, 0.0
-    if pair:
-        turned = flipped_score(net, i, j)
-        second = turned - net.local[i] - run.eta_logit[j, i]
-        if here:
-            second += first
-    choice = printed_choice(net, run, first, second, code) if run.printed else gibbs_choice(net, first, second, code)
-    if choice == STAY:
-        return
-    if run.printed:
-        note_undo(net, run, code, choice, here)
-    else:
-        run.accepted += ONE
-    make_move(net, code, choice, flipped, turned)
-
-
-@kernel
-def gibbs_choice(net: Net, first: float, second: float, code: int) -> int:
-    """Metropolised Gibbs (Liu 1996): propose a different state s ∝ w_s, accept with (1 − p_present)/(1 − p_s).
-
-    With the present state weighing 1 that moves to s with probability w_s / max(w_1 + w_2, 1 + w_1 + w_2 − w_s), which
-    is at most w_s. So a first coin with the larger probability min{1, w_1 + w_2} settles most cases before the search
-    for cycles; if it falls for moving, impossible states are left out and a second coin corrects for the first.
-    """
-    w1, w2 = odds(first), odds(second) if second > -math.inf else 0.0
-    bound = min(1.0, w1 + w2)
-    if not happens(net.rng, bound):
-        return STAY
-    w1 = w1 if first_possible(net, code) else 0.0
-    w2 = w2 if w2 > 0.0 and second_possible(net, code) else 0.0
-    others = w1 + w2
-    if others == 0.0:
-        return STAY
-    to_first, to_second = w1 / max(others, 1.0 + w2), w2 / max(others, 1.0 + w1)
-    return pick(net.rng, to_first / bound, to_second / bound)
-
-
-@kernel
-def printed_choice(net: Net, run: Parni, first: float, second: float, code: int) -> int:
-    """Equation 5 with g(x) = min{1, x}: choose s ∝ g(w_s), and account for Z(r)/Z′(R − r + 1).
-
-    The first coin has the largest probability of moving, when no state is impossible, as in `gibbs_choice`. A block
-    that stays has Z = Z′.
-    """
-    g1, g2 = min(1.0, odds(first)), min(1.0, odds(second)) if second > -math.inf else 0.0
-    bound = (g1 + g2) / (1.0 + g1 + g2)
-    if not happens(net.rng, bound):
-        return STAY
-    if not first_possible(net, code):
-        first, g1 = -math.inf, 0.0
-    if g2 == 0.0 or not second_possible(net, code):
-        second, g2 = -math.inf, 0.0
-    z = 1.0 + g1 + g2
-    choice = pick(net.rng, g1 / z / bound, g2 / z / bound)
-    if choice != STAY:
-        run.log_ratio += math.log(z / reverse_normaliser(first, second, choice))
-    return choice
-
-
-@kernel
-def reverse_normaliser(first: float, second: float, choice: int) -> float:
-    """Z′: the sum of g over the same states of the block, seen from the state that was chosen."""
-    chosen = first if choice == FIRST else second
-    return odds(min(0.0, -chosen)) + odds(min(0.0, first - chosen)) + odds(min(0.0, second - chosen))
-
-
-@kernel
-def first_possible(net: Net, code: int) -> bool:
-    """Does flipping (i, j) leave a DAG?"""
-    i, j = parent_of(code), child_of(code)
-    return present(net, i, j) or not is_ancestor(net, j, i)
-
-
-@kernel
-def second_possible(net: Net, code: int) -> bool:
-    """Does the edge j → i, in place of whatever is between i and j, leave a DAG?"""
-    i, j = parent_of(code), child_of(code)
-    if present(net, i, j):
-        return not has_detour(net, i, j)
-    return not is_ancestor(net, i, j)
-
-
-@kernel
-def make_move(net: Net, code: int, choice: int, flipped: float, turned: float) -> None:
-    """Carry out a choice; `flipped` and `turned` are the new local scores of j and i."""
-    i, j = parent_of(code), child_of(code)
-    here = present(net, i, j)
-    if here:
-        remove_edge(net, i, j, flipped)
-    elif choice == FIRST:
-        add_edge(net, i, j, flipped)
-    if choice == SECOND:
-        add_edge(net, j, i, turned)
-
-
-@kernel
-def note_undo(net: Net, run: Parni, code: int, choice: int, here: bool) -> None:
-    """Write down what a rejected proposal must restore."""
-    i, j = parent_of(code), child_of(code)
-    run.undo_codes[run.undos] = code
-    run.undo_moves[run.undos] = choice + UNDO_HERE if here else choice
-    run.undo_scores[2 * run.undos] = net.local[j]
-    run.undo_scores[2 * run.undos + 1] = net.local[i]
-    run.undos += ONE
-
-
-@kernel
-def undo_all(net: Net, run: Parni) -> None:
-    """Take back the moves of a rejected proposal, last first."""
-    for k in range(run.undos - ONE, -1, -1):
-        code, move = int64(run.undo_codes[k]), run.undo_moves[k]
-        i, j = parent_of(code), child_of(code)
-        here = move >= UNDO_HERE
-        choice = move - UNDO_HERE if here else move
-        if choice == SECOND:
-            remove_edge(net, j, i, run.undo_scores[2 * k + 1])
-        elif not here:
-            remove_edge(net, i, j, run.undo_scores[2 * k])
-        if here:
-            add_edge(net, i, j, run.undo_scores[2 * k])
+@entry
+def advance_reversing(
+    problem: Problem,
+    graph: GraphArrays,
+    scratch: Scratch,
+    trace_arrays: TraceArrays,
+    table_arrays: TableArrays,
+    arrays: ReversingArrays,
+    steps: int,
+) -> int:
+    """Run PARNI mixed with edge reversals for at most `steps` iterations."""
+    net: Net = open_net(problem, graph, scratch)
+    trace = open_trace(trace_arrays)
+    tables = open_tables(table_arrays, arrays.draws)
+    reversal = open_reversal(arrays.reversal)
+    run = open_parni(arrays.parni)
+    first_eta(net, run)
+    done = int64(0)
+    if begin_segment(net, trace):
+        while done < steps:
+            if happens(net.rng, arrays.share[0]):
+                arrays.counts[0] += ONE
+                arrays.counts[1] += reversal_move(net, tables, reversal)
+            else:
+                parni_iteration(net, run)
+                adapt_omega(net, run)
+            adapt_eta(net, run)
+            done += ONE
+            if not observe(net, trace):
+                break
+    close_net(net, graph)
+    close_trace(trace, trace_arrays)
+    close_parni(run, arrays.parni)
+    return done

@@ -40,13 +40,14 @@ from parnidag.space.sums import (
     KEPT_DIGITS,
     DrawArrays,
     Tables,
-    log_sum,
+    counted,
     log_sum_hitting,
     make_draws,
     open_tables,
     row_of,
     share_of,
     subset_below,
+    sum_of_ratios_at,
 )
 from parnidag.space.tables import NEVER, SUBSET, CandidateTables, TableArrays
 from parnidag.target import Target
@@ -58,6 +59,8 @@ KINDS = int64(4)
 """Moves in the space of partitions, the first ones."""
 MOVE_WEIGHTS = (0.1, 0.4, 0.2, 0.3)
 NOBODY = int64(-1)
+ROUNDING = 1e-12
+"""A difference of sums is known up to this share of them."""
 
 
 class PartitionArrays(NamedTuple):
@@ -78,6 +81,8 @@ class PartitionArrays(NamedTuple):
     next_values: Floats
     changed: Integers
     """The nodes whose permitted parent sets a proposal changes."""
+    doubtful: Integers
+    """Those of them of whose value only an upper bound is known."""
     tried: Integers
     accepted: Integers
     move_weights: Floats
@@ -99,6 +104,7 @@ class Partition:
     next_level: Integers
     next_values: Floats
     changed: Integers
+    doubtful: Integers
     tried: Integers
     accepted: Integers
     move_weights: Floats
@@ -223,6 +229,7 @@ def make_partition(level: Integers, graph_every: int) -> PartitionArrays:
         next_level=np.zeros(n, np.int64),
         next_values=np.zeros(n),
         changed=np.zeros(n, np.int64),
+        doubtful=np.zeros(n, np.int64),
         tried=np.zeros(len(MOVES), np.int64),
         accepted=np.zeros(len(MOVES), np.int64),
         move_weights=np.array(MOVE_WEIGHTS),
@@ -244,6 +251,7 @@ def open_partition(arrays: PartitionArrays) -> Partition:
         arrays.next_level,
         arrays.next_values,
         arrays.changed,
+        arrays.doubtful,
         arrays.tried,
         arrays.accepted,
         arrays.move_weights,
@@ -301,23 +309,69 @@ def advance_partition(
 
 
 @kernel
-def value_of(tables: Tables, j: int, level: Integers) -> float:
-    """Return the log of the summed weights of the parent sets that a partition permits to j."""
-    if level[j] == ZERO:
-        return log_sum(tables, j, level, ZERO)
-    return log_sum_hitting(tables, j, level, level[j])
-
-
-@kernel
 def value_all(tables: Tables, run: Partition) -> None:
     """Value every node afresh."""
-    for j in range(run.n):
-        run.values[j] = value_of(tables, int64(j), run.level)
+    for k in range(run.n):
+        j = int64(k)
+        run.values[j], is_exact = value_of(tables, j, run.level)
+        if not is_exact:
+            run.values[j] = log_sum_hitting(tables, j, run.level, run.level[j])
 
 
 @kernel
-def value_after(tables: Tables, run: Partition, j: int) -> float:
-    """Return the value of j in the proposal.
+def value_of(tables: Tables, j: int, level: Integers) -> tuple[float, bool]:
+    """Return the log of the summed weights of the parent sets that a partition permits to j, and True.
+
+    These are the sums of `log_sum_hitting`, in one pass. Where a difference would lose digits, return an upper bound
+    and False: most proposals are refused for the bound alone, and `log_sum_hitting` then need not sum one by one.
+    """
+    bound = level[j]
+    if tables.required_count[j] > ZERO:
+        return log_sum_hitting(tables, j, level, bound) if bound > ZERO else -math.inf, True
+    if bound == ZERO:
+        return tables.log_alone[tables.first_row[j]], True
+    subset, lower = subset_below(tables, j, level, bound), subset_below(tables, j, level, bound - ONE)
+    alone = tables.log_alone[tables.first_row[j] + subset]
+    if subset == lower:
+        total = sum_of_ratios_at(tables, j, subset, level, bound - ONE)
+        if 1.0 / HUGE < total < HUGE:
+            return alone + math.log(total), True
+        return log_sum_hitting(tables, j, level, bound), True
+    whole, smaller = sums_of_ratios(tables, j, subset, lower, level)
+    total = whole - share_of(tables, j, subset, lower) * smaller
+    if not total < HUGE:
+        return log_sum_hitting(tables, j, level, bound), True
+    if total > KEPT_DIGITS * whole:
+        return alone + math.log(total), True
+    return alone + math.log(max(total, 0.0) + ROUNDING * whole), False
+
+
+@kernel
+def sums_of_ratios(tables: Tables, j: int, subset: int, lower: int, level: Integers) -> tuple[float, float]:
+    """Return the weight of sets before the part of j, and before the part before that, relative to those without extra.
+
+    `subset` and `lower` are the candidates there.
+    """
+    start, lower_start = row_of(tables, j, subset) + ONE, row_of(tables, j, lower) + ONE
+    extras, ratios, bound = tables.extras[j], tables.ratios, level[j]
+    a, b, c, d = 1.0, 0.0, 1.0, 0.0
+    e, count = ZERO, tables.extra_count[j]
+    while e + 2 <= count:
+        first, second = level[extras[e]], level[extras[e + 1]]
+        a += counted(ratios[start + e], first, bound)
+        b += counted(ratios[start + e + 1], second, bound)
+        c += counted(ratios[lower_start + e], first, bound - ONE)
+        d += counted(ratios[lower_start + e + 1], second, bound - ONE)
+        e += int64(2)
+    if e < count:
+        a += counted(ratios[start + e], level[extras[e]], bound)
+        c += counted(ratios[lower_start + e], level[extras[e]], bound - ONE)
+    return a + b, c + d
+
+
+@kernel
+def value_after(tables: Tables, run: Partition, j: int) -> tuple[float, bool]:
+    """Return the value of j in the proposal and True, or an upper bound and False.
 
     When nothing changes for j but where one or two extras stand, a few look-ups correct its old value.
     """
@@ -338,7 +392,7 @@ def value_after(tables: Tables, run: Partition, j: int) -> float:
     scale = math.exp(tables.log_alone[tables.first_row[j] + subset] - run.values[j])
     total = 1.0 + scale * gain
     if KEPT_DIGITS * (1.0 + scale * largest) < total < HUGE:
-        return run.values[j] + math.log(total)
+        return run.values[j] + math.log(total), True
     return value_of(tables, j, run.next_level)
 
 
@@ -404,16 +458,24 @@ def propose(rng: RandomState, run: Partition, move: int) -> bool:
 
 @kernel
 def decide(rng: RandomState, tables: Tables, run: Partition) -> bool:
-    """Value the proposal and take it with probability min{1, R(Λ′)/R(Λ) · exp(log_ratio)}."""
-    count = list_changed(run)
+    """Value the proposal and take it with probability min{1, R(Λ′)/R(Λ) · exp(log_ratio)}.
+
+    The first decision takes upper bounds for what is hard to compute, so that few proposals need it.
+    """
+    count, doubtful = list_changed(run), ZERO
     gain = run.log_ratio
     for k in range(count):
         j = run.changed[k]
-        run.next_values[j] = value_after(tables, run, j)
+        run.next_values[j], is_exact = value_after(tables, run, j)
         gain += run.next_values[j] - run.values[j]
         if gain == -math.inf:
             break
+        if not is_exact:
+            run.doubtful[doubtful] = j
+            doubtful += ONE
     if not happens(rng, math.exp(min(0.0, gain))):
+        return False
+    if doubtful > ZERO and not confirm(rng, tables, run, doubtful, gain):
         return False
     for k in range(count):
         run.values[run.changed[k]] = run.next_values[run.changed[k]]
@@ -421,6 +483,18 @@ def decide(rng: RandomState, tables: Tables, run: Partition) -> bool:
         run.order[k], run.level[k], run.starts[k] = run.next_order[k], run.next_level[k], run.next_starts[k]
     run.parts = run.next_parts
     return True
+
+
+@kernel
+def confirm(rng: RandomState, tables: Tables, run: Partition, doubtful: int, gain: float) -> bool:
+    """Replace upper bounds by values, and make up for what was too generous in the first decision."""
+    prospect = min(0.0, gain)
+    for k in range(doubtful):
+        j = run.doubtful[k]
+        value = log_sum_hitting(tables, j, run.next_level, run.next_level[j])
+        gain += value - run.next_values[j]
+        run.next_values[j] = value
+    return happens(rng, math.exp(min(0.0, min(0.0, gain) - prospect)))
 
 
 @kernel

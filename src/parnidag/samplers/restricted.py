@@ -82,5 +82,5 @@ def space_caveats(everything: bool, plus_one: bool) -> list[str]:
     other = " and at most one other" if plus_one else ""
     return [
         f"only graphs of the search space were sampled: every node's parents are among its candidates{other}; "
-        "edges outside have the probability 0 or too low a one. PARNI, ADR and MC3 sample all graphs"
+        "edges outside have the probability 0 or too low a one. PARNI, REV, ADR and MC3 sample all graphs"
     ]

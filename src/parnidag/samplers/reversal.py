@@ -69,11 +69,10 @@ from parnidag.space.sums import (
     log_sum_hitting,
     make_draws,
     open_tables,
-    place_in,
     row_of,
     write_parents,
 )
-from parnidag.space.tables import TableArrays
+from parnidag.space.tables import NEVER, TableArrays
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
@@ -219,11 +218,7 @@ def free_parents(tables: Tables, node: int, degree: int) -> int:
 @kernel
 def tables_serve(net: Net, tables: Tables, i: int, j: int) -> bool:
     """Do the tables hold the present parents of i and of j, and sets with j among the parents of i?"""
-    listed = (
-        place_in(tables.candidates[i], tables.candidate_count[i], j) >= 0
-        or place_in(tables.extras[i], tables.extra_count[i], j) >= 0
-    )
-    return listed and holds_parents(net, tables, i) and holds_parents(net, tables, j)
+    return tables.column[i, j] != NEVER and holds_parents(net, tables, i) and holds_parents(net, tables, j)
 
 
 @kernel
@@ -393,8 +388,8 @@ class REV(RestrictedSampler):
 
     Examples
     --------
-    >>> from parnidag.samplers.reversal import REV
-    >>> REV(probability=0.1).probability
+    >>> from parnidag import samplers
+    >>> samplers.REV(probability=0.1).probability
     0.1
     """
 

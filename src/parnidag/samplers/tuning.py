@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from parnidag._jit import kernel, leaf, struct
 from parnidag._types import Bytes, Codes, Flags, Floats, Integers, int64
-from parnidag.net import ONE, Net, arc, settle_counts
+from parnidag.net import ONE, ZERO, Net, arc, settle_counts
 from parnidag.prior import FREE
 
 BUCKETS = 12
@@ -138,13 +138,31 @@ def close_parni(run: Parni, arrays: ParniArrays) -> None:
 
 
 @kernel
-def adapt(net: Net, run: Parni) -> None:
-    """Update ω and, when an epoch ends, η; nothing once tuning is over and both are frozen."""
+def first_eta(net: Net, run: Parni) -> None:
+    """Set η before the first iteration of a chain."""
+    if net.now == ZERO and run.next_refresh == ZERO:
+        refresh_eta(net, run, ZERO)
+        run.next_refresh = next_refresh(net.n, ZERO)
+
+
+@leaf
+def adapting(net: Net, run: Parni) -> bool:
+    """Do the parameters still change? Not once tuning is over and both are frozen."""
+    return net.now < run.tune or run.always
+
+
+@kernel
+def adapt_omega(net: Net, run: Parni) -> None:
+    """Update ω after an iteration that evaluated sub-neighbourhoods."""
+    if adapting(net, run):
+        set_omega(run, next_omega(run, net.n, net.now + ONE))
+
+
+@kernel
+def adapt_eta(net: Net, run: Parni) -> None:
+    """Update η when an epoch, or tuning, ends."""
     time = net.now + ONE
-    if time > run.tune and not run.always:
-        return
-    set_omega(run, next_omega(run, net.n, time))
-    if time >= run.next_refresh or time == run.tune:
+    if adapting(net, run) and (time >= run.next_refresh or time == run.tune):
         refresh_eta(net, run, time)
         run.next_refresh = next_refresh(net.n, time)
 

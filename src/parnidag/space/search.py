@@ -1,8 +1,8 @@
 """The search for a good graph: a walk over orders, each worth the best graph that agrees with it.
 
 This is the search of iterative MCMC (Kuipers, Suter and Moffa 2022) with a Gibbs step that puts a node where it fits
-best. The walk itself is random (at temperature 1), so it leaves poor orders; the best order it met is then improved by
-greedy steps until none helps.
+best. The walk is random, at a temperature that falls to 1, so it leaves poor orders; the best order it met is then
+improved by greedy steps.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from parnidag.space.tables import CandidateTables, TableArrays
 STEPS_A_NODE, SWAPS, RELOCATIONS = 200, 20.0, 10.0
 """Length of the random part of a search, and how often its larger moves are tried."""
 GREEDY_STEPS_A_NODE = 10
+HOT = 3.0
+"""Temperature at which a search begins."""
 COLD = 1e-9
 """Temperature at which only the best place is chosen."""
 SEARCH_KEY = 1_000_003
@@ -49,7 +51,8 @@ def search(
     best = np.array(order, np.int64)
     words = random_state(seed, SEARCH_KEY, stream, 1)
     n = target.n_nodes
-    search_orders(tables.arrays, own, walk, words, int64(STEPS_A_NODE * n), int64(GREEDY_STEPS_A_NODE * n), best)
+    steps, greedy_steps = int64(STEPS_A_NODE * n), int64(GREEDY_STEPS_A_NODE * n)
+    search_orders(tables.arrays, own, walk, words, HOT, steps, greedy_steps, best)
     graph = np.zeros((n, n), np.bool_)
     score = read_graph(tables.arrays, own, best, walk.level, np.zeros(n, np.int32), graph)
     return graph, float(score)
@@ -82,6 +85,7 @@ def search_orders(
     own: DrawArrays,
     walk: OrderArrays,
     rng: RandomState,
+    hot: float,
     steps: int,
     greedy_steps: int,
     best: Integers,
@@ -92,7 +96,8 @@ def search_orders(
     value_all(tables, run)
     top = run.total
     copy_nodes(run.order, best)
-    for _ in range(steps):
+    for step in range(steps):
+        run.temperature = hot ** (1.0 - (step + 1.0) / steps)
         order_step(rng, tables, run)
         if run.total > top:
             top = run.total

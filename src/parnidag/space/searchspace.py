@@ -50,7 +50,9 @@ class SearchSpace:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        self.considered.flags.writeable = False
+        considered = np.array(self.considered, np.bool_)
+        considered.flags.writeable = False
+        object.__setattr__(self, "considered", considered)
 
     @property
     def edges(self) -> list[tuple[str, str]]:

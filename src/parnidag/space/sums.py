@@ -23,7 +23,9 @@ from parnidag.space.tables import NEVER, SUBSET, CandidateTables, TableArrays
 HUGE = 1e290
 """Sums of ratios beyond this may have lost terms to overflow."""
 KEPT_DIGITS = 1e-3
-"""A difference smaller than this share of its terms is computed another way: it keeps 12 of 15 digits."""
+"""A difference smaller than this share of its terms is computed another way, since it would lose digits."""
+ROUNDING = 1e-14
+"""What is left of a difference below this share of its terms is rounding: no set may be there at all."""
 NO_EXTRA = int64(0)
 """Column of the sets without a parent from outside."""
 ANY = int64(-1)
@@ -359,8 +361,10 @@ def weigh_columns(tables: Tables, j: int, subset: int, hit: int, level: Integers
         if asked == ANY:
             weights[column] = tables.ratios[start + column]
         elif asked != ZERO:
-            weights[column] = max(0.0, tables.ratios[start + column] - share * tables.ratios[lower_start + column])
-            whole += tables.ratios[start + column]
+            ratio = tables.ratios[start + column]
+            left = ratio - share * tables.ratios[lower_start + column]
+            weights[column] = left if left > ROUNDING * ratio else 0.0
+            whole += ratio
         total += weights[column]
     if not KEPT_DIGITS * whole < total < HUGE:
         weigh_columns_carefully(tables, j, subset, hit, level, bound)

@@ -48,6 +48,8 @@ MOST_MEMORY = 2.0**60
 """No user may ask for more: a subset must fit into 63 bits."""
 PLACES = 8
 """Bytes of a number."""
+SAFE_LOG, LARGEST_LOG = 600.0, 700.0
+"""Log ratios that no sum takes out of range; those whose exponential is a number."""
 
 
 class TableArrays(NamedTuple):
@@ -337,12 +339,12 @@ def fill_row(problem: Problem, tables: TableArrays, j: int, subset: int, depth: 
 
 @kernel
 def fill_sums(tables: TableArrays, j: int) -> None:
-    """Sum over subsets of subsets, one candidate at a time (the fast zeta transform).
-
-    A ratio beyond the range of numbers stays infinite or undefined; whoever reads it then sums the scores themselves.
-    """
+    """Sum over subsets of subsets, one candidate at a time (the fast zeta transform)."""
     width, rows = ONE + tables.extra_count[j], ONE << tables.candidate_count[j]
     start, first = tables.first_entry[j], tables.first_row[j]
+    if largest_log_ratio(tables, j) > SAFE_LOG:
+        fill_sums_in_logs(tables, j)
+        return
     for subset in range(rows):
         row = start + subset * width
         alone = tables.scores[row]
@@ -356,16 +358,60 @@ def fill_sums(tables: TableArrays, j: int) -> None:
 
 
 @kernel
+def largest_log_ratio(tables: TableArrays, j: int) -> float:
+    """Return how much an extra can improve a subset of j's candidates."""
+    width, start = ONE + tables.extra_count[j], tables.first_entry[j]
+    largest = -math.inf
+    for subset in range(ONE << tables.candidate_count[j]):
+        row = start + subset * width
+        for e in range(width):
+            if tables.scores[row] > -math.inf:
+                largest = max(largest, tables.scores[row + e] - tables.scores[row])
+    return largest
+
+
+@kernel
 def add_smaller(tables: TableArrays, row: int, smaller: int, offset: int, width: int) -> None:
     """Add the sums of the subset `smaller` to those of `row`, keeping both relative to the sets without extra."""
     larger_log, smaller_log = tables.log_alone[row], tables.log_alone[smaller]
     if smaller_log == -math.inf:
         return  # all sets so far are too large, those of `row` too: −inf − (−inf) would be undefined
-    top = max(larger_log, smaller_log)
-    total = top + math.log(math.exp(larger_log - top) + math.exp(smaller_log - top))
+    total = log_add(larger_log, smaller_log)
     tables.log_alone[row] = total
     own, other = math.exp(larger_log - total), math.exp(smaller_log - total)
     into, source = offset + row * width, offset + smaller * width
     tables.ratios[into] = 1.0
     for e in range(ONE, width):
         tables.ratios[into + e] = own * tables.ratios[into + e] + other * tables.ratios[source + e]
+
+
+@kernel
+def fill_sums_in_logs(tables: TableArrays, j: int) -> None:
+    """Do the same where some ratios are out of range: slower, but a huge ratio does not spoil the sums it hardly enters.
+
+    A sum that is itself out of range becomes infinite; whoever reads it then adds up the scores one by one.
+    """
+    width, rows = ONE + tables.extra_count[j], ONE << tables.candidate_count[j]
+    start, first = tables.first_entry[j], tables.first_row[j]
+    for place in range(start, start + rows * width):
+        tables.ratios[place] = tables.scores[place]
+    for bit in range(tables.candidate_count[j]):
+        for subset in range(rows):
+            if subset >> bit & ONE:
+                into, source = start + subset * width, start + (subset ^ (ONE << bit)) * width
+                for e in range(width):
+                    tables.ratios[into + e] = log_add(tables.ratios[into + e], tables.ratios[source + e])
+    for subset in range(rows):
+        row = start + subset * width
+        alone = tables.ratios[row]
+        tables.log_alone[first + subset] = alone
+        for e in range(width):
+            log_ratio = tables.ratios[row + e] - alone
+            tables.ratios[row + e] = math.exp(log_ratio) if log_ratio < LARGEST_LOG else math.inf
+
+
+@kernel
+def log_add(a: float, b: float) -> float:
+    """Return log(exp(a) + exp(b))."""
+    top, low = max(a, b), min(a, b)
+    return top + math.log1p(math.exp(low - top)) if low > -math.inf else top

@@ -1,0 +1,187 @@
+"""Search spaces that grow: what they find, what they keep to, and what `sample` does with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import parnidag
+from parnidag import EdgePrior, ParnidagError, samplers, scores, space
+from parnidag.data import Data
+from parnidag.space.default import FEW_NODES, default_skeleton, grown
+from parnidag.space.expansion import expand, strongest
+from parnidag.target import Target
+
+
+@pytest.fixture(scope="module")
+def network():
+    return parnidag.simulate(nodes=20, edges=30, rows=150, seed=3)
+
+
+@pytest.fixture(scope="module")
+def target(network):
+    return Target.build(Data(network.values, names=network.names), scores.Gaussian(), EdgePrior())
+
+
+def quick(data, **options):
+    return parnidag.sample(data, progress=False, **{"seed": 1, "draws": 40, "thin": 50, "chains": 2, **options})
+
+
+def test_expansion_mends_a_skeleton_that_misses_edges(network, target):
+    """From no candidates at all the search ends where it ends from the PC skeleton, and beats the true graph."""
+    true_graph = np.zeros((20, 20), bool)
+    for parent, child in network.edges:
+        true_graph[network.names.index(parent), network.names.index(child)] = True
+    from_pc = space.iterative(network.values, seed=1)
+    from_nothing = space.iterative(network.values, skeleton=np.zeros((20, 20)), seed=1)
+    for found in (from_pc, from_nothing):
+        assert found.log_posterior == pytest.approx(target.log_posterior(found.best), abs=1e-8)
+        assert found.log_posterior >= target.log_posterior(true_graph)
+        scores_by_round = [entry.log_posterior for entry in found.rounds]
+        assert found.log_posterior == max(scores_by_round)
+        assert scores_by_round[0] < max(scores_by_round)
+        missing = found.best & ~found.considered
+        assert not missing.any()  # what was found became candidates
+    assert from_nothing.log_posterior == pytest.approx(from_pc.log_posterior, abs=1e-6)
+
+
+def test_the_same_seed_grows_the_same_space(network):
+    first, again = (space.iterative(network.values, seed=7) for _ in range(2))
+    assert np.array_equal(first.considered, again.considered)
+    assert np.array_equal(first.best, again.best)
+    assert [entry[:2] for entry in first.rounds] == [entry[:2] for entry in again.rounds]
+
+
+def test_an_expansion_keeps_to_the_prior_and_to_its_bounds(network):
+    everywhere = space.iterative(network.values, seed=1)
+    i, j = np.argwhere(everywhere.best)[0].tolist()
+    a, b = np.argwhere(everywhere.best)[-1].tolist()
+    prior = EdgePrior(forbidden=[(i, j)], required=[(b, a)], max_parents=2)
+    found = space.iterative(network.values, prior=prior, max_candidates=3, seed=1)
+    assert not found.considered[i, j]
+    assert not found.considered[a, b]  # its opposite is required
+    assert found.best[b, a]
+    assert found.best.sum(axis=0).max() <= 2
+    assert found.considered.sum(axis=0).max() <= 3
+
+
+def test_sampled_expansion_adds_probable_edges(network):
+    start = np.zeros((20, 20))
+    few = space.iterative(network.values, skeleton=start, by="sampled", threshold=0.95, seed=1)
+    many = space.iterative(network.values, skeleton=start, by="sampled", threshold=0.2, seed=1)
+    assert 0 < few.considered.sum() < many.considered.sum()
+    probable = parnidag.sample(network.values, seed=1, progress=False).edge_probabilities.to_numpy()
+    certain = (probable + probable.T) > 0.98
+    assert (many.considered | ~certain).mean() > 0.98  # edges beyond doubt are candidates
+
+
+def test_without_memory_for_a_parent_from_outside_there_is_one_search(target):
+    skeleton = default_skeleton(Data(np.zeros((3, 20)) + np.random.default_rng(1).normal(size=(3, 20))), target)
+    small = expand(target, skeleton.considered, seed=1, memory=20_000)
+    assert len(small[0].rounds) == 1
+    assert not small[1].plus_one
+    with pytest.raises(ParnidagError, match="larger memory="):
+        expand(target, skeleton.considered, seed=1, memory=100)
+
+
+def test_strongest_prefers_used_neighbours_then_correlation(target):
+    gram = target.problem.table.gram
+    correlation = np.abs(gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram))))
+    everything = ~np.eye(20, dtype=bool)
+    used = np.zeros((20, 20), bool)
+    weakest = int(np.where(everything[:, 0], correlation[:, 0], 2.0).argmin())
+    used[0, weakest] = True
+    kept = strongest(target, everything, used, 4)
+    assert (kept.sum(axis=0) == 4).all()
+    assert kept[weakest, 0]
+    others = np.flatnonzero(kept[:, 0] & (np.arange(20) != weakest))
+    ranked = np.argsort(-np.where(everything[:, 0], correlation[:, 0], -1.0))
+    assert set(others) == set(ranked[:3].tolist())
+
+
+def test_few_nodes_consider_every_parent(target):
+    small = parnidag.simulate(nodes=FEW_NODES, edges=12, rows=50, seed=1)
+    few = Target.build(Data(small.values), scores.Gaussian(), EdgePrior(forbidden=[(0, 1)]))
+    skeleton = default_skeleton(Data(small.values), few)
+    assert skeleton.considered.sum() == FEW_NODES * (FEW_NODES - 1) - 1
+    assert grown(few, skeleton, 1) is skeleton
+    assert default_skeleton(Data(np.random.default_rng(1).normal(size=(30, 20))), target).considered.sum() < 380
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [samplers.PARNI(), samplers.OrderMCMC(), samplers.PartitionMCMC(), samplers.IterativeMCMC(), samplers.REV()],
+    ids=lambda sampler: sampler.name,
+)
+def test_every_sampler_accepts_a_grown_space_and_saves_it(network, sampler, tmp_path):
+    found = space.iterative(network.values, seed=1)
+    posterior = quick(network.values, sampler=sampler, space=found)
+    assert (posterior.space.considered | ~found.considered).all()
+    posterior.save(tmp_path / "result.nc")
+    loaded = parnidag.load(tmp_path / "result.nc").space
+    assert np.array_equal(loaded.considered, posterior.space.considered)
+    assert loaded.rounds == posterior.space.rounds
+    again = quick(network.values, sampler=sampler, space=loaded)
+    assert again.space.considered.any()
+
+
+def test_the_result_of_iterative_mcmc_has_the_best_graph_and_the_space(network):
+    posterior = quick(network.values, sampler=samplers.IterativeMCMC())
+    assert len(posterior.space.rounds) > 1
+    assert posterior.best.log_posterior >= posterior.space.log_posterior - 1e-8
+    notes = posterior.diagnostics().caveats
+    assert any("orders" in note for note in notes)
+    assert any("search space" in note for note in notes)
+    assert "search space" in posterior.diagnostics().timings
+    assert set(posterior.diagnostics().move_acceptance) == {"local swap", "global swap", "relocate"}
+    narrow = quick(network.values, sampler=samplers.IterativeMCMC(plus_one=False))
+    outside = narrow.edge_probabilities.to_numpy()[~narrow.space.considered]
+    assert outside.max() == 0.0
+
+
+def test_parni_by_default_starts_from_graphs_of_its_own_search(network, target):
+    posterior = quick(network.values, draws=1, tune=0, thin=1, chains=3)
+    assert {"skeleton", "search space", "warm start", "starting graphs"} <= posterior.diagnostics().timings.keys()
+    assert posterior.best.log_posterior >= posterior.space.log_posterior - 1.0
+    assert posterior.diagnostics().caveats == []
+    empty = quick(network.values, draws=1, tune=0, thin=1, chains=3, start="empty")
+    assert empty.best.log_posterior < posterior.best.log_posterior - 50
+    assert "starting graphs" not in empty.diagnostics().timings
+
+
+def test_samplers_without_a_space_have_none(network):
+    assert quick(network.values, sampler=samplers.ADR()).space is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "worst"}, "by must be"),
+        ({"threshold": 0.0}, "threshold must be"),
+        ({"max_candidates": 0}, "max_candidates must be"),
+        ({"memory": -1}, "memory must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"skeleton": "pc"}, "space: str is not understood"),
+        ({"alpha": 2}, "alpha=2 must be"),
+    ],
+)
+def test_mistakes_are_named(network, options, message):
+    with pytest.raises(ParnidagError, match=message):
+        space.iterative(network.values, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (samplers.OrderMCMC, {"plus_one": "yes"}, "plus_one must be"),
+        (samplers.OrderMCMC, {"memory": 0}, "memory must be"),
+        (samplers.OrderMCMC, {"graph_every": 0}, "graph_every must be"),
+        (samplers.PartitionMCMC, {"graph_every": 1.5}, "graph_every must be"),
+        (samplers.IterativeMCMC, {"by": "worst"}, "by must be"),
+        (samplers.IterativeMCMC, {"threshold": 2}, "threshold must be"),
+        (samplers.REV, {"probability": 2}, "probability must be"),
+    ],
+)
+def test_settings_of_samplers_are_checked(kind, options, message):
+    with pytest.raises(ParnidagError, match=message):
+        kind(**options)
