@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel, leaf, make_frame, struct
+from parnidag._jit import entry, kernel, make_frame, struct
 from parnidag._random import RandomState, below, choose, happens
 from parnidag._types import Bytes, Floats, Integers, int64
 from parnidag.graph import Adjacency, topological_order
-from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
+from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, odds, open_net
 from parnidag.samplers.base import Chain, Prepared, move_totals
 from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.order import check_graph_every
@@ -58,9 +58,12 @@ MOVES = ("swap", "adjacent_swap", "split_join", "move_node", "edge_reversal")
 KINDS = int64(4)
 """Moves in the space of partitions, the first ones."""
 MOVE_WEIGHTS = (0.1, 0.4, 0.2, 0.3)
+"""How often each is tried: those that touch few parts cost least."""
 NOBODY = int64(-1)
 ROUNDING = 1e-12
 """A difference of sums is known up to this share of them."""
+LARGEST_SCALE = 600.0
+"""A log weight this far below that of the sets without extra is not corrected but computed again."""
 
 
 class PartitionArrays(NamedTuple):
@@ -312,46 +315,46 @@ def advance_partition(
 def value_all(tables: Tables, run: Partition) -> None:
     """Value every node afresh."""
     for k in range(run.n):
-        j = int64(k)
-        run.values[j], is_exact = value_of(tables, j, run.level)
-        if not is_exact:
-            run.values[j] = log_sum_hitting(tables, j, run.level, run.level[j])
+        run.values[k] = exact_value(tables, int64(k), run.level)
+
+
+@kernel
+def exact_value(tables: Tables, j: int, level: Integers) -> float:
+    """Return the log of the summed weights of the parent sets that a partition permits to j."""
+    value, is_exact = value_of(tables, j, level)
+    return value if is_exact else log_sum_hitting(tables, j, level, level[j])
 
 
 @kernel
 def value_of(tables: Tables, j: int, level: Integers) -> tuple[float, bool]:
-    """Return the log of the summed weights of the parent sets that a partition permits to j, and True.
+    """Return the same and True, or an upper bound and False where a difference of sums would lose digits.
 
-    These are the sums of `log_sum_hitting`, in one pass. Where a difference would lose digits, return an upper bound
-    and False: most proposals are refused for the bound alone, and `log_sum_hitting` then need not sum one by one.
+    Summing one by one can then wait: most proposals are refused for the bound alone.
     """
-    bound = level[j]
-    if tables.required_count[j] > ZERO:
-        return log_sum_hitting(tables, j, level, bound) if bound > ZERO else -math.inf, True
+    bound, has_required = level[j], tables.required_count[j] > ZERO
     if bound == ZERO:
-        return tables.log_alone[tables.first_row[j]], True
-    subset, lower = subset_below(tables, j, level, bound), subset_below(tables, j, level, bound - ONE)
-    alone = tables.log_alone[tables.first_row[j] + subset]
-    if subset == lower:
-        total = sum_of_ratios_at(tables, j, subset, level, bound - ONE)
-        if 1.0 / HUGE < total < HUGE:
+        return -math.inf if has_required else tables.log_alone[tables.first_row[j]], True
+    if not has_required:
+        subset, lower = subset_below(tables, j, level, bound), subset_below(tables, j, level, bound - ONE)
+        alone = tables.log_alone[tables.first_row[j] + subset]
+        whole, total = weights_of_hitting(tables, j, subset, lower, level)
+        if max(KEPT_DIGITS * whole, 1.0 / HUGE) < total < HUGE:
             return alone + math.log(total), True
-        return log_sum_hitting(tables, j, level, bound), True
-    whole, smaller = sums_of_ratios(tables, j, subset, lower, level)
-    total = whole - share_of(tables, j, subset, lower) * smaller
-    if not total < HUGE:
-        return log_sum_hitting(tables, j, level, bound), True
-    if total > KEPT_DIGITS * whole:
-        return alone + math.log(total), True
-    return alone + math.log(max(total, 0.0) + ROUNDING * whole), False
+        if whole > 0.0 and total < HUGE:
+            return alone + math.log(max(total, 0.0) + ROUNDING * whole), False
+    return log_sum_hitting(tables, j, level, bound), True
 
 
 @kernel
-def sums_of_ratios(tables: Tables, j: int, subset: int, lower: int, level: Integers) -> tuple[float, float]:
-    """Return the weight of sets before the part of j, and before the part before that, relative to those without extra.
+def weights_of_hitting(tables: Tables, j: int, subset: int, lower: int, level: Integers) -> tuple[float, float]:
+    """Return what the sets before the part of j weigh, and those of them that have a parent in the last part.
 
-    `subset` and `lower` are the candidates there.
+    `subset` and `lower` are the candidates before the part of j and before the last. When they are the same, only sets
+    with an extra in the last part count: no difference is taken, and the first figure is 0. Both are relative to the
+    sets without extra.
     """
+    if subset == lower:
+        return 0.0, sum_of_ratios_at(tables, j, subset, level, level[j] - ONE)
     start, lower_start = row_of(tables, j, subset) + ONE, row_of(tables, j, lower) + ONE
     extras, ratios, bound = tables.extras[j], tables.ratios, level[j]
     a, b, c, d = 1.0, 0.0, 1.0, 0.0
@@ -366,7 +369,7 @@ def sums_of_ratios(tables: Tables, j: int, subset: int, lower: int, level: Integ
     if e < count:
         a += counted(ratios[start + e], level[extras[e]], bound)
         c += counted(ratios[lower_start + e], level[extras[e]], bound - ONE)
-    return a + b, c + d
+    return a + b, a + b - share_of(tables, j, subset, lower) * (c + d)
 
 
 @kernel
@@ -375,53 +378,54 @@ def value_after(tables: Tables, run: Partition, j: int) -> tuple[float, bool]:
 
     When nothing changes for j but where one or two extras stand, a few look-ups correct its old value.
     """
-    a, b = run.first, run.second
-    if a == NOBODY or j in (a, b) or tables.required_count[j] > ZERO or neighbours_alone(run, j):
-        return value_of(tables, j, run.next_level)
-    if tables.column[j, a] == SUBSET or tables.column[j, b] == SUBSET:
-        return value_of(tables, j, run.next_level)
-    subset = subset_below(tables, j, run.level, run.level[j])
-    lower = subset_below(tables, j, run.level, run.level[j] - ONE)
-    start, lower_start = row_of(tables, j, subset), row_of(tables, j, lower)
-    share = share_of(tables, j, subset, lower)
-    gain, largest = gain_from(tables, run, j, a, start, lower_start, share)
-    if b != a:
-        other_gain, other_largest = gain_from(tables, run, j, b, start, lower_start, share)
-        gain += other_gain
-        largest += other_largest
-    scale = math.exp(tables.log_alone[tables.first_row[j] + subset] - run.values[j])
-    total = 1.0 + scale * gain
-    if KEPT_DIGITS * (1.0 + scale * largest) < total < HUGE:
-        return run.values[j] + math.log(total), True
+    if only_extras_moved(tables, run, j):
+        subset = subset_below(tables, j, run.level, run.level[j])
+        lower = subset_below(tables, j, run.level, run.level[j] - ONE)
+        log_scale = tables.log_alone[tables.first_row[j] + subset] - run.values[j]
+        gain, largest = gain_from(tables, run, j, run.first, subset, lower)
+        if run.second != run.first:
+            other_gain, other_largest = gain_from(tables, run, j, run.second, subset, lower)
+            gain += other_gain
+            largest += other_largest
+        scale = odds(log_scale)
+        total = 1.0 + scale * gain
+        if log_scale < LARGEST_SCALE and KEPT_DIGITS * (1.0 + scale * largest) < total < HUGE:
+            return run.values[j] + math.log(total), True
     return value_of(tables, j, run.next_level)
 
 
 @kernel
-def gain_from(
-    tables: Tables, run: Partition, j: int, extra: int, start: int, lower_start: int, share: float
-) -> tuple[float, float]:
-    """Return how much more the sets of j with an extra that moved weigh, and what they all weigh, in units of a row.
+def only_extras_moved(tables: Tables, run: Partition, j: int) -> bool:
+    """Is all that changes for j where one or two extras stand?
+
+    Not if the node that moved was or becomes the whole part before that of j: then another part is its neighbour.
+    """
+    a, b = run.first, run.second
+    if a == NOBODY or j in (a, b) or tables.required_count[j] > ZERO:
+        return False
+    if run.was_alone and run.level[j] - run.level[a] == ONE:
+        return False
+    if run.is_alone and run.next_level[j] - run.next_level[a] == ONE:
+        return False
+    return tables.column[j, a] != SUBSET and tables.column[j, b] != SUBSET
+
+
+@kernel
+def gain_from(tables: Tables, run: Partition, j: int, extra: int, subset: int, lower: int) -> tuple[float, float]:
+    """Return how much more the permitted sets with an extra weigh since it moved, and what all sets with it weigh.
 
     An extra in the part before that of j is itself the parent which the partition asks for; of the sets with an earlier
-    one, those are permitted that have a candidate there.
+    one, only those with a candidate there are permitted. Both are relative to the sets without extra.
     """
     column = int64(tables.column[j, extra])
     if column == NEVER:
         return 0.0, 0.0
-    whole = tables.ratios[start + column]
-    hitting = whole - share * tables.ratios[lower_start + column]
+    whole = tables.ratios[row_of(tables, j, subset) + column]
+    hitting = whole - share_of(tables, j, subset, lower) * tables.ratios[row_of(tables, j, lower) + column]
     ahead, next_ahead = run.level[j] - run.level[extra], run.next_level[j] - run.next_level[extra]
     before = whole if ahead == ONE else (hitting if ahead > ONE else 0.0)
     after = whole if next_ahead == ONE else (hitting if next_ahead > ONE else 0.0)
     return after - before, whole
-
-
-@leaf
-def neighbours_alone(run: Partition, j: int) -> bool:
-    """Does the moved node leave or become the whole part before j?"""
-    return (run.was_alone and run.level[j] - run.level[run.first] == ONE) or (
-        run.is_alone and run.next_level[j] - run.next_level[run.first] == ONE
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -449,11 +453,9 @@ def propose(rng: RandomState, run: Partition, move: int) -> bool:
         return propose_swap(rng, run)
     if move == ADJACENT_SWAP:
         return propose_adjacent_swap(rng, run)
-    if move == MOVE_NODE:
-        return propose_node_move(rng, run)
-    if happens(rng, 0.5):
-        return propose_split(rng, run)
-    return propose_join(rng, run)
+    if move == SPLIT_JOIN:
+        return propose_split(rng, run) if happens(rng, 0.5) else propose_join(rng, run)
+    return propose_node_move(rng, run)
 
 
 @kernel
@@ -477,23 +479,21 @@ def decide(rng: RandomState, tables: Tables, run: Partition) -> bool:
         return False
     if doubtful > ZERO and not confirm(rng, tables, run, doubtful, gain):
         return False
-    for k in range(count):
-        run.values[run.changed[k]] = run.next_values[run.changed[k]]
     for k in range(run.n):
         run.order[k], run.level[k], run.starts[k] = run.next_order[k], run.next_level[k], run.next_starts[k]
     run.parts = run.next_parts
+    for k in range(count):  # corrected values were good enough to decide; to keep them would let rounding pile up
+        run.values[run.changed[k]] = exact_value(tables, run.changed[k], run.level)
     return True
 
 
 @kernel
 def confirm(rng: RandomState, tables: Tables, run: Partition, doubtful: int, gain: float) -> bool:
-    """Replace upper bounds by values, and make up for what was too generous in the first decision."""
+    """Replace the upper bounds in `gain` by values, and make up for what was too generous in the first decision."""
     prospect = min(0.0, gain)
     for k in range(doubtful):
         j = run.doubtful[k]
-        value = log_sum_hitting(tables, j, run.next_level, run.next_level[j])
-        gain += value - run.next_values[j]
-        run.next_values[j] = value
+        gain += log_sum_hitting(tables, j, run.next_level, run.next_level[j]) - run.next_values[j]
     return happens(rng, math.exp(min(0.0, min(0.0, gain) - prospect)))
 
 

@@ -30,7 +30,3 @@ def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:
     if space.considered.sum() == (target.problem.status == FREE).sum():
         return space
     return expand(target, space.considered, seed=seed)[0]
-
-
-def default_considered(data: Data, target: Target):  # TEMPORARY
-    return default_skeleton(data, target).considered

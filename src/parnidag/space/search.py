@@ -21,8 +21,10 @@ from parnidag.space.orders import OrderArrays, make_order, open_order, order_ste
 from parnidag.space.sums import DrawArrays, find_peak, make_draws, open_tables, write_parents
 from parnidag.space.tables import CandidateTables, TableArrays
 
-STEPS_A_NODE, SWAPS, RELOCATIONS = 200, 20.0, 10.0
-"""Length of the random part of a search, and how often its larger moves are tried."""
+STEPS_A_NODE, FEWEST_STEPS = 200, 10_000
+"""Length of the random part of a search."""
+SWAPS, RELOCATIONS = 20.0, 10.0
+"""How often its larger moves are tried, see `make_order`."""
 GREEDY_STEPS_A_NODE = 10
 HOT = 3.0
 """Temperature at which a search begins."""
@@ -51,7 +53,7 @@ def search(
     best = np.array(order, np.int64)
     words = random_state(seed, SEARCH_KEY, stream, 1)
     n = target.n_nodes
-    steps, greedy_steps = int64(STEPS_A_NODE * n), int64(GREEDY_STEPS_A_NODE * n)
+    steps, greedy_steps = int64(max(STEPS_A_NODE * n, FEWEST_STEPS)), int64(GREEDY_STEPS_A_NODE * n)
     search_orders(tables.arrays, own, walk, words, HOT, steps, greedy_steps, best)
     graph = np.zeros((n, n), np.bool_)
     score = read_graph(tables.arrays, own, best, walk.level, np.zeros(n, np.int32), graph)

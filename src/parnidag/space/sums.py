@@ -363,7 +363,7 @@ def weigh_columns(tables: Tables, j: int, subset: int, hit: int, level: Integers
         elif asked != ZERO:
             ratio = tables.ratios[start + column]
             left = ratio - share * tables.ratios[lower_start + column]
-            weights[column] = left if left > ROUNDING * ratio else 0.0
+            weights[column] = 0.0 if left <= ROUNDING * ratio else left  # undefined if a ratio is out of range
             whole += ratio
         total += weights[column]
     if not KEPT_DIGITS * whole < total < HUGE:
