@@ -60,23 +60,25 @@ def sample(
     prior
         What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 1/n.
     sampler
-        `samplers.PARNI()` by default; also `samplers.ADR()` and `samplers.MC3()`.
+        `samplers.PARNI()` by default; also `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC` and `IterativeMCMC`.
     space
-        A skeleton that says which parents to consider first: `space.pc(data)`, an adjacency matrix, a networkx graph, a
-        result of causal-learn's PC or GES, or an earlier `Posterior`. PARNI takes its warm start from it (Appendix C
-        of the paper), where every other edge stays possible. None: from the strongest correlations of each node.
+        Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an adjacency matrix, a networkx graph, a
+        result of causal-learn's PC or GES, or an earlier `Posterior`. PARNI and REV look there first, and every other
+        edge stays possible; order, partition and iterative MCMC sample the graphs of the space alone. None: all parents
+        up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR and MC3 have no space.
     start
-        Where chains start: None or ``"empty"`` for the graph without edges (but those required), a graph (adjacency
-        matrix with [i, j] meaning i → j, or a `networkx.DiGraph` with the column names as nodes), a list of one graph
-        for each chain, or an earlier `Posterior`, whose last draws are taken. Chains that start from the same good
-        graph agree for that reason alone: convergence is better judged from different starts.
+        Where chains start. None: each at the best graph of a search of its own (ADR and MC3 at the graph without
+        edges). ``"empty"`` for the graph without edges (but those required), a graph (adjacency matrix with [i, j]
+        meaning i → j, or a `networkx.DiGraph` with the column names as nodes), a list of one graph for each chain, or
+        an earlier `Posterior`, whose last draws are taken. Chains that start from the same good graph agree for that
+        reason alone: convergence is better judged from different starts.
     draws
         Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these.
     tune
         Iterations before the first draw, not kept; half of ``draws * thin`` by default, so a third of the run.
     thin
-        Iterations between stored draws. By default it grows with the number of nodes n: 10 n, at least 500, for
-        PARNI, whose iterations try about ten changes each; ten times as many for ADR and MC3, which try one.
+        Iterations between stored draws. By default it grows with the number of nodes n: 10 n, at least 500; ten times
+        as many for ADR, MC3 and REV, whose iterations try one change.
     chains
         Independent chains; at least two are needed to judge convergence.
     seed
