@@ -28,8 +28,8 @@ from parnidag.samplers import partition
 from parnidag.samplers.drawing import draw_graph, make_graph_draw
 from parnidag.samplers.reversal import make_reversal, open_reversal
 from parnidag.scores import Gaussian
-from parnidag.space.sums import make_draws, open_tables
-from parnidag.space.tables import build_tables
+from parnidag.space.layout import open_tables
+from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target
 
 PRIORS = {

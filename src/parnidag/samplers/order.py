@@ -26,9 +26,9 @@ from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_
 from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.restricted import RestrictedSampler
 from parnidag.space.expansion import MOST_CANDIDATES, check_expansion, expand
+from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
-from parnidag.space.sums import DrawArrays, make_draws, open_tables
-from parnidag.space.tables import TableArrays
+from parnidag.space.tables import make_draws
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
@@ -176,9 +176,7 @@ class IterativeMCMC(OrderMCMC):
                 most_candidates=int(self.max_candidates),
                 memory=float(self.memory),
             )
-        prepared = Prepared(tables.considered, tables)
-        if self.plus_one not in (None, tables.plus_one):
-            prepared = super().prepare(target, tables.considered, seed, stages)
+        prepared = super().prepare(target, tables.considered, seed, stages)
         return replace(prepared, space=space)
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:

@@ -34,9 +34,9 @@ from parnidag.samplers.tuning import (
     open_parni,
 )
 from parnidag.space.default import FEW_NODES
+from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.search import starting_graphs
-from parnidag.space.sums import DrawArrays, make_draws, open_tables
-from parnidag.space.tables import TableArrays, build_tables
+from parnidag.space.tables import build_tables, make_draws
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
@@ -130,7 +130,8 @@ class PARNI:
         """Start each chain at the best graph of a search of its own."""
         assert prepared.considered is not None
         with stages("starting graphs"):
-            return starting_graphs(prepared.tables or build_tables(target, prepared.considered), seed, chains)
+            tables = prepared.tables or build_tables(target, prepared.considered, sums=False)
+            return starting_graphs(tables, seed, chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""

@@ -35,21 +35,9 @@ from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.order import check_graph_every
 from parnidag.samplers.restricted import RestrictedSampler
 from parnidag.samplers.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.space.sums import (
-    HUGE,
-    KEPT_DIGITS,
-    DrawArrays,
-    Tables,
-    counted,
-    log_sum_hitting,
-    make_draws,
-    open_tables,
-    row_of,
-    share_of,
-    subset_below,
-    sum_of_ratios_at,
-)
-from parnidag.space.tables import NEVER, SUBSET, CandidateTables, TableArrays
+from parnidag.space.layout import NEVER, SUBSET, DrawArrays, TableArrays, Tables, open_tables, row_of
+from parnidag.space.sums import HUGE, KEPT_DIGITS, counted, log_sum_hitting, share_of, subset_below, sum_of_ratios_at
+from parnidag.space.tables import CandidateTables, make_draws
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
@@ -60,8 +48,8 @@ KINDS = int64(4)
 MOVE_WEIGHTS = (0.1, 0.4, 0.2, 0.3)
 """How often each is tried: those that touch few parts cost least."""
 NOBODY = int64(-1)
-ROUNDING = 1e-12
-"""A difference of sums is known up to this share of them."""
+ROUNDING = 1e-14
+"""A sum is known up to this share of it for each unit of its logarithm, since logarithms are what the tables hold."""
 LARGEST_SCALE = 600.0
 """A log weight this far below that of the sets without extra is not corrected but computed again."""
 
@@ -341,7 +329,8 @@ def value_of(tables: Tables, j: int, level: Integers) -> tuple[float, bool]:
         if max(KEPT_DIGITS * whole, 1.0 / HUGE) < total < HUGE:
             return alone + math.log(total), True
         if whole > 0.0 and total < HUGE:
-            return alone + math.log(max(total, 0.0) + ROUNDING * whole), False
+            doubt = ROUNDING * (100.0 + abs(alone)) * whole
+            return alone + math.log(max(total, 0.0) + doubt), False
     return log_sum_hitting(tables, j, level, bound), True
 
 
@@ -727,6 +716,7 @@ def sort_levels(run: Partition) -> None:
     for part in range(run.parts):
         run.starts[part + ONE] += run.starts[part]
         run.next_starts[part] = run.starts[part]
+    run.starts[run.n] = run.n
     for j in range(run.n):
         run.order[run.next_starts[run.level[j]]] = j
         run.next_starts[run.level[j]] += ONE

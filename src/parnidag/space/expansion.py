@@ -22,11 +22,12 @@ from parnidag.graph import Adjacency, random_topological_order
 from parnidag.net import ONE
 from parnidag.nodes import as_index
 from parnidag.prior import FREE
+from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.space.search import RELOCATIONS, SEARCH_KEY, SWAPS, best_inside, search
 from parnidag.space.searchspace import Round, SearchSpace
-from parnidag.space.sums import ANY, DrawArrays, make_draws, open_tables, subset_below, weigh_columns
-from parnidag.space.tables import DEFAULT_MEMORY, CandidateTables, TableArrays, build_tables, table_bytes
+from parnidag.space.sums import ANY, subset_below, weigh_columns
+from parnidag.space.tables import DEFAULT_MEMORY, CandidateTables, build_tables, make_draws, table_bytes
 from parnidag.target import Target
 
 MOST_ROUNDS = 50
@@ -64,7 +65,7 @@ def expand(
     most_candidates: int = MOST_CANDIDATES,
     memory: float = DEFAULT_MEMORY,
 ) -> tuple[SearchSpace, CandidateTables]:
-    """Grow a search space until the best graph found stops improving; return it and its tables.
+    """Grow a search space until the best graph found stops improving; return it and its tables of scores.
 
     Without memory for one parent from outside there is one search and no expansion.
     """
@@ -77,7 +78,7 @@ def expand(
     quiet = False
     while True:
         start = time.perf_counter()
-        tables = build_tables(target, considered, memory=memory)
+        tables = build_tables(target, considered, memory=memory, sums=by == "sampled")
         graph, found = search(tables, best_inside(tables), seed, len(rounds), order)
         rounds.append(Round(int(considered.sum()), found, time.perf_counter() - start))
         if found > score + IMPROVEMENT:

@@ -16,8 +16,8 @@ from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag._random import RandomState, below, choose, happens
 from parnidag._types import Bytes, Floats, Integers, int64
 from parnidag.net import ONE, ZERO
-from parnidag.space.sums import HUGE, Tables, log_sum, peak, row_of, subset_below
-from parnidag.space.tables import NEVER, SUBSET
+from parnidag.space.layout import NEVER, SUBSET, Tables, row_of
+from parnidag.space.sums import HUGE, log_sum, peak, subset_below
 
 LOCAL, GLOBAL, RELOCATE = int64(0), int64(1), int64(2)
 MOVES = ("local_swap", "global_swap", "relocate")

@@ -17,9 +17,10 @@ from parnidag._random import RandomState, random_state
 from parnidag._types import Codes, Floats, Integers, int64
 from parnidag.graph import Adjacency, random_topological_order
 from parnidag.net import ONE
+from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, relocate, value_all
-from parnidag.space.sums import DrawArrays, find_peak, make_draws, open_tables, write_parents
-from parnidag.space.tables import CandidateTables, TableArrays
+from parnidag.space.sums import find_peak, write_parents
+from parnidag.space.tables import CandidateTables, make_draws
 
 STEPS_A_NODE, FEWEST_STEPS = 200, 10_000
 """Length of the random part of a search."""

@@ -10,15 +10,15 @@ Where the difference would lose digits, or a ratio is out of range, the scores a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-
-from parnidag._jit import kernel, leaf, make_frame, struct
+from parnidag._jit import kernel, leaf
 from parnidag._random import RandomState, choose
-from parnidag._types import Bytes, Codes, Floats, Integers, int64
+from parnidag._types import Codes, Integers, int64
 from parnidag.net import ONE, ZERO
-from parnidag.space.tables import NEVER, SUBSET, CandidateTables, TableArrays
+from parnidag.space.layout import NEVER, SUBSET, Tables, row_of
+from parnidag.space.layout import DrawArrays as DrawArrays  # TEMPORARY
+from parnidag.space.layout import open_tables as open_tables  # TEMPORARY
+from parnidag.space.tables import make_draws as make_draws  # TEMPORARY
 
 HUGE = 1e290
 """Sums of ratios beyond this may have lost terms to overflow."""
@@ -30,72 +30,6 @@ NO_EXTRA = int64(0)
 """Column of the sets without a parent from outside."""
 ANY = int64(-1)
 """Nothing is asked of a subset of the candidates."""
-
-
-@struct
-class Tables:
-    """The fields of `TableArrays` with one chain's working memory, and the answers of the draws."""
-
-    frame: Bytes
-    candidates: Codes
-    extras: Codes
-    required: Codes
-    column: Codes
-    candidate_count: Integers
-    extra_count: Integers
-    required_count: Integers
-    first_entry: Integers
-    first_row: Integers
-    scores: Floats
-    ratios: Floats
-    log_alone: Floats
-    peaks: Floats
-    weights: Floats
-    chosen: Integers
-    drawn_subset: int
-    drawn_column: int
-
-
-class DrawArrays(NamedTuple):
-    """What one chain needs beside the tables that all chains share."""
-
-    frame: Bytes
-    weights: Floats
-    chosen: Integers
-    peaks: Floats
-    """The best score inside each subset, in the shape of `scores`; empty when no one asks for it."""
-
-
-def make_draws(tables: CandidateTables, peaks: Floats | None = None) -> DrawArrays:
-    """Return a chain's working memory."""
-    arrays = tables.arrays
-    most = max(1 << int(arrays.candidate_count.max()), 1 + int(arrays.extra_count.max()))
-    return DrawArrays(make_frame(), np.zeros(most), np.zeros(most, np.int64), np.zeros(0) if peaks is None else peaks)
-
-
-@kernel
-def open_tables(arrays: TableArrays, own: DrawArrays) -> Tables:
-    """Build the struct on top of the arrays."""
-    return Tables(
-        own.frame,
-        arrays.candidates,
-        arrays.extras,
-        arrays.required,
-        arrays.column,
-        arrays.candidate_count,
-        arrays.extra_count,
-        arrays.required_count,
-        arrays.first_entry,
-        arrays.first_row,
-        arrays.scores,
-        arrays.ratios,
-        arrays.log_alone,
-        own.peaks,
-        own.weights,
-        own.chosen,
-        ZERO,
-        ZERO,
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -127,12 +61,6 @@ def required_hits(tables: Tables, j: int, level: Integers, bound: int) -> bool:
     for k in range(tables.required_count[j]):
         hits |= level[tables.required[j, k]] == bound - ONE
     return hits
-
-
-@leaf
-def row_of(tables: Tables, j: int, subset: int) -> int:
-    """Return where the row of a subset begins."""
-    return tables.first_entry[j] + subset * (ONE + tables.extra_count[j])
 
 
 @leaf

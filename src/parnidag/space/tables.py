@@ -25,12 +25,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import entry, kernel
-from parnidag._types import Codes, Floats, Integers, int64
+from parnidag._jit import entry, kernel, make_frame, struct
+from parnidag._types import Bytes, Codes, Floats, Integers, int64
 from parnidag.errors import ParnidagError
 from parnidag.net import ONE, ZERO, Problem
 from parnidag.prior import FREE, REQUIRED
 from parnidag.scores.gaussian import (
+    GaussianTable,
     Walk,
     append_parent,
     begin_walk,
@@ -38,41 +39,17 @@ from parnidag.scores.gaussian import (
     walk_score,
     walk_score_with,
 )
+from parnidag.space.layout import NEVER, SUBSET, DrawArrays, TableArrays, Tables, draw_arrays, open_tables, row_of
 from parnidag.target import Target
 
 DEFAULT_MEMORY = 2e9
 """Bytes that tables may take unless the user says otherwise."""
-NEVER, SUBSET = int64(0), int64(-1)
-"""A parent that no set has; one that belongs to the subsets, as a candidate or required."""
 MOST_MEMORY = 2.0**60
 """No user may ask for more: a subset must fit into 63 bits."""
 PLACES = 8
 """Bytes of a number."""
 SAFE_LOG, LARGEST_LOG = 600.0, 700.0
 """Log ratios that no sum takes out of range; those whose exponential is a number."""
-
-
-class TableArrays(NamedTuple):
-    """The tables as kernels read them: the same for all chains, never written to after they are filled."""
-
-    candidates: Codes
-    """Candidate parents of each node in increasing order: bit k of a subset is the k-th (n × most candidates)."""
-    extras: Codes
-    """Parents from outside that may join a subset (n × most extras)."""
-    required: Codes
-    """Parents in every set (n × most required)."""
-    column: Codes
-    """For parent i of j at [j, i]: the column of an extra, or one of NEVER and SUBSET (n × n)."""
-    candidate_count: Integers
-    extra_count: Integers
-    required_count: Integers
-    first_entry: Integers
-    """Where each node's rows begin in `scores` and `ratios`; a row has 1 + extra_count entries."""
-    first_row: Integers
-    """Where each node's rows begin in `log_alone`."""
-    scores: Floats
-    ratios: Floats
-    log_alone: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,6 +70,11 @@ class CandidateTables:
         return sum(array.nbytes for array in self.arrays)
 
     @property
+    def has_sums(self) -> bool:
+        """Are there sums, or scores alone?"""
+        return self.arrays.ratios.size > 0
+
+    @property
     def covers_everything(self) -> bool:
         """Do the tables hold every parent set that the prior allows?"""
         free = (self.target.problem.status == FREE).sum(axis=0)
@@ -101,7 +83,7 @@ class CandidateTables:
         return bool(((outside == 0) | (room == 0) | (self.plus_one & ((outside == 1) | (room == 1)))).all())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one)
+        return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one, self.has_sums)
 
     def __repr__(self) -> str:
         counts = self.arrays.candidate_count
@@ -118,6 +100,7 @@ def build_tables(
     *,
     plus_one: bool | None = None,
     memory: float = DEFAULT_MEMORY,
+    sums: bool = True,
 ) -> CandidateTables:
     """Fill the tables of a search space, or refuse before allocating anything if they are too large.
 
@@ -131,20 +114,26 @@ def build_tables(
         Whether every subset may take one parent from outside; None means if there is memory for it.
     memory
         Bytes that the tables may take.
+    sums
+        Whether sums are wanted too, or scores alone, which do for a search.
     """
     began = time.perf_counter()
     considered = considered & (target.problem.status == FREE)
     plus_one = fitting_plus_one(target, considered, plus_one, memory)
-    arrays = _empty_tables(target, considered, plus_one)
-    depth = int((arrays.candidate_count + arrays.required_count).max())
-    most = int(arrays.candidate_count.max())
-    walk = make_walk(target.n_nodes, depth)
-    fill_tables(target.problem, arrays, walk, np.zeros(most + 1, np.int64), np.zeros(depth + 1))
-    tables = CandidateTables(
-        target, considered, plus_one, arrays, time.perf_counter() - began, _digest(target, considered, plus_one)
-    )
+    arrays = _empty_tables(target, considered, plus_one, sums=sums)
+    draws = draw_arrays(arrays)
+    fill_all_scores(target.problem, arrays, draws, make_filling(arrays))
+    if sums:
+        fill_all_sums(arrays, draws)
+    key = _digest(target, considered, plus_one, sums)
+    tables = CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began, key)
     _KNOWN[tables.key] = tables
     return tables
+
+
+def make_draws(tables: CandidateTables, peaks: Floats | None = None) -> DrawArrays:
+    """Return a chain's working memory."""
+    return draw_arrays(tables.arrays, peaks)
 
 
 def fitting_plus_one(target: Target, considered: NDArray[np.bool_], plus_one: bool | None, memory: float) -> bool:
@@ -201,14 +190,14 @@ def one_node_tables(target: Target, considered: NDArray[np.bool_], memory: float
             f"space: {node} has {counts.max()} candidate parents, whose parent sets would take {in_words(needed)}, "
             f"more than {in_words(memory)}; use a sparser skeleton (a smaller alpha)"
         )
-    layout = _empty_tables(target, considered, plus_one=True, entries=int(needed) // PLACES)
+    layout = _empty_tables(target, considered, plus_one=True, sums=False, entries=int(needed) // PLACES)
     return layout._replace(first_entry=np.zeros_like(layout.first_entry))
 
 
 def _empty_tables(
-    target: Target, considered: NDArray[np.bool_], plus_one: bool, entries: int | None = None
+    target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool, entries: int | None = None
 ) -> TableArrays:
-    """Lay out the tables of all nodes; or, with a number of `entries`, scores for as many and no sums."""
+    """Lay out the tables of all nodes; with a number of `entries`, there is room for so many scores only."""
     status = target.problem.status
     extras = (status == FREE) & ~considered & plus_one
     listed = [_listed(mask) for mask in (considered, extras, status == REQUIRED)]
@@ -227,8 +216,8 @@ def _empty_tables(
         first_entry=first_entry,
         first_row=first_row,
         scores=np.empty(int(first_entry[-1]) if entries is None else entries),
-        ratios=np.empty(int(first_entry[-1]) if entries is None else 0),
-        log_alone=np.empty(int(first_row[-1]) if entries is None else 0),
+        ratios=np.empty(int(first_entry[-1]) if sums else 0),
+        log_alone=np.empty(int(first_row[-1]) if sums else 0),
     )
 
 
@@ -255,18 +244,20 @@ _HELD: list[CandidateTables] = []
 """The last tables made for an unpickled copy: nobody else may hold them between two segments."""
 
 
-def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> str:
-    numbers = f"{plus_one} {target.max_parents} {target.problem.table.mix}"
+def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool) -> str:
+    numbers = f"{plus_one} {sums} {target.max_parents} {target.problem.table.mix}"
     digest = hashlib.sha256(np.packbits(considered).tobytes() + numbers.encode())
     for array in (*target.problem.table[:3], target.problem.log_odds, target.problem.status):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
-def _known_or_rebuilt(key: str, target: Target, considered: NDArray[np.bool_], plus_one: bool) -> CandidateTables:
+def _known_or_rebuilt(
+    key: str, target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool
+) -> CandidateTables:
     known = _KNOWN.get(key)
     if known is None:
-        known = build_tables(target, considered, plus_one=plus_one, memory=math.inf)
+        known = build_tables(target, considered, plus_one=plus_one, memory=math.inf, sums=sums)
         _HELD[:] = [known]
     return known
 
@@ -275,70 +266,112 @@ def _known_or_rebuilt(key: str, target: Target, considered: NDArray[np.bool_], p
 # Filling
 
 
-@entry
-def fill_tables(problem: Problem, tables: TableArrays, walk: Walk, branch: Integers, priors: Floats) -> None:
-    """Fill the rows of every node."""
-    for j in range(problem.status.shape[0]):
-        node = int64(j)
-        fill_scores(problem, tables, node, walk, branch, priors)
-        fill_sums(tables, node)
+class FillArrays(NamedTuple):
+    """Working memory for filling."""
+
+    frame: Bytes
+    walk: Walk
+    branch: Integers
+    """The bits of the present subset, in order."""
+    priors: Floats
+    """The log prior weight of the first parents of the branch."""
+
+
+@struct
+class Filling:
+    """Scores and prior, and where the walk through the subsets stands."""
+
+    frame: Bytes
+    table: GaussianTable
+    log_odds: Floats
+    max_parents: int
+    walk: Walk
+    branch: Integers
+    priors: Floats
+
+
+def make_filling(arrays: TableArrays) -> FillArrays:
+    """Return working memory for tables of this layout."""
+    depth = int((arrays.candidate_count + arrays.required_count).max())
+    walk = make_walk(len(arrays.candidate_count), depth)
+    return FillArrays(make_frame(), walk, np.zeros(depth + 1, np.int64), np.zeros(depth + 1))
 
 
 @kernel
-def fill_scores(problem: Problem, tables: TableArrays, j: int, walk: Walk, branch: Integers, priors: Floats) -> None:
-    """Walk the subsets of the candidates depth-first.
+def open_filling(problem: Problem, own: FillArrays) -> Filling:
+    """Build the struct on top of the arrays."""
+    return Filling(own.frame, problem.table, problem.log_odds, problem.max_parents, own.walk, own.branch, own.priors)
 
-    `branch` holds the bits of the present subset, in order; `priors` the log prior weight of its first parents.
-    """
-    begin_walk(problem.table, j, walk)
+
+@entry
+def fill_all_scores(problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays) -> None:
+    """Fill the scores of every node."""
+    tables, filling = open_tables(arrays, draws), open_filling(problem, own)
+    for j in range(arrays.candidate_count.size):
+        fill_scores(tables, filling, int64(j))
+
+
+@entry
+def fill_all_sums(arrays: TableArrays, draws: DrawArrays) -> None:
+    """Fill the sums of every node from its scores."""
+    tables = open_tables(arrays, draws)
+    for j in range(arrays.candidate_count.size):
+        fill_sums(tables, int64(j))
+
+
+@kernel
+def fill_scores(tables: Tables, filling: Filling, j: int) -> None:
+    """Walk the subsets of j's candidates depth-first, below its required parents."""
+    begin_walk(filling.table, j, filling.walk)
     depth = ZERO
     for k in range(tables.required_count[j]):
-        depth = descend(problem, j, int64(tables.required[j, k]), depth, walk, priors)
+        depth = descend(filling, j, int64(tables.required[j, k]), depth)
     least, subset, bit = depth, ZERO, ZERO
-    fill_row(problem, tables, j, subset, depth, priors[depth], walk)
+    fill_row(tables, filling, j, subset, depth)
     while True:
         if bit < tables.candidate_count[j]:
-            branch[depth - least] = bit
+            filling.branch[depth - least] = bit
             subset |= ONE << bit
-            depth = descend(problem, j, int64(tables.candidates[j, bit]), depth, walk, priors)
-            fill_row(problem, tables, j, subset, depth, priors[depth], walk)
+            depth = descend(filling, j, int64(tables.candidates[j, bit]), depth)
+            fill_row(tables, filling, j, subset, depth)
             bit += ONE
         elif depth == least:
             return
         else:
             depth -= ONE
-            bit = branch[depth - least]
+            bit = filling.branch[depth - least]
             subset ^= ONE << bit
             bit += ONE
 
 
 @kernel
-def descend(problem: Problem, j: int, parent: int, depth: int, walk: Walk, priors: Floats) -> int:
+def descend(filling: Filling, j: int, parent: int, depth: int) -> int:
     """Append a parent to the branch and return the new depth; sets that are too large are not factorised."""
-    if depth < problem.max_parents:
-        append_parent(problem.table, j, parent, depth, walk)
-    priors[depth + ONE] = priors[depth] + problem.log_odds[parent, j]
+    if depth < filling.max_parents:
+        append_parent(filling.table, j, parent, depth, filling.walk)
+    filling.priors[depth + ONE] = filling.priors[depth] + filling.log_odds[parent, j]
     return depth + ONE
 
 
 @kernel
-def fill_row(problem: Problem, tables: TableArrays, j: int, subset: int, depth: int, prior: float, walk: Walk) -> None:
+def fill_row(tables: Tables, filling: Filling, j: int, subset: int, depth: int) -> None:
     """Score one subset alone and with each extra; −inf where that makes too many parents."""
     width = ONE + tables.extra_count[j]
-    start = tables.first_entry[j] + subset * width
-    tables.scores[start] = -math.inf
-    if depth <= problem.max_parents:
-        tables.scores[start] = prior + walk_score(problem.table, j, depth, walk)
+    start = row_of(tables, j, subset)
+    scores, prior = tables.scores, filling.priors[depth]
+    scores[start] = -math.inf
+    if depth <= filling.max_parents:
+        scores[start] = prior + walk_score(filling.table, j, depth, filling.walk)
     for e in range(ONE, width):
-        tables.scores[start + e] = -math.inf
-        if depth < problem.max_parents:
+        scores[start + e] = -math.inf
+        if depth < filling.max_parents:
             extra = int64(tables.extras[j, e - ONE])
-            local = walk_score_with(problem.table, j, extra, depth, walk)
-            tables.scores[start + e] = prior + problem.log_odds[extra, j] + local
+            local = walk_score_with(filling.table, j, extra, depth, filling.walk)
+            scores[start + e] = prior + filling.log_odds[extra, j] + local
 
 
 @kernel
-def fill_sums(tables: TableArrays, j: int) -> None:
+def fill_sums(tables: Tables, j: int) -> None:
     """Sum over subsets of subsets, one candidate at a time (the fast zeta transform)."""
     width, rows = ONE + tables.extra_count[j], ONE << tables.candidate_count[j]
     start, first = tables.first_entry[j], tables.first_row[j]
@@ -358,7 +391,7 @@ def fill_sums(tables: TableArrays, j: int) -> None:
 
 
 @kernel
-def largest_log_ratio(tables: TableArrays, j: int) -> float:
+def largest_log_ratio(tables: Tables, j: int) -> float:
     """Return how much an extra can improve a subset of j's candidates."""
     width, start = ONE + tables.extra_count[j], tables.first_entry[j]
     largest = -math.inf
@@ -371,7 +404,7 @@ def largest_log_ratio(tables: TableArrays, j: int) -> float:
 
 
 @kernel
-def add_smaller(tables: TableArrays, row: int, smaller: int, offset: int, width: int) -> None:
+def add_smaller(tables: Tables, row: int, smaller: int, offset: int, width: int) -> None:
     """Add the sums of the subset `smaller` to those of `row`, keeping both relative to the sets without extra."""
     larger_log, smaller_log = tables.log_alone[row], tables.log_alone[smaller]
     if smaller_log == -math.inf:
@@ -386,8 +419,8 @@ def add_smaller(tables: TableArrays, row: int, smaller: int, offset: int, width:
 
 
 @kernel
-def fill_sums_in_logs(tables: TableArrays, j: int) -> None:
-    """Do the same where some ratios are out of range: slower, but a huge ratio does not spoil the sums it hardly enters.
+def fill_sums_in_logs(tables: Tables, j: int) -> None:
+    """Do the same where some ratios are out of range: slower, but no huge ratio spoils a sum that it hardly enters.
 
     A sum that is itself out of range becomes infinite; whoever reads it then adds up the scores one by one.
     """

@@ -13,22 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._jit import entry, kernel
-from parnidag._types import Floats, Integers, int64
+from parnidag._types import Floats, int64
 from parnidag.net import ONE, Problem
 from parnidag.prior import FREE
-from parnidag.scores.gaussian import Walk, make_walk
-from parnidag.space.tables import DEFAULT_MEMORY, TableArrays, fill_scores, one_node_tables
+from parnidag.space.layout import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
+from parnidag.space.tables import (
+    DEFAULT_MEMORY,
+    FillArrays,
+    fill_scores,
+    make_filling,
+    one_node_tables,
+    open_filling,
+)
 from parnidag.target import Target
 
 
 def warm_start(target: Target, kappa: float, considered: NDArray[np.bool_], memory: float = DEFAULT_MEMORY) -> Floats:
     """Return π̃ (n × n): inside (0, 1) at free positions, zero elsewhere; `considered` are the candidates hʲ."""
     n = target.n_nodes
-    tables = one_node_tables(target, considered, memory)
-    depth = int((tables.candidate_count + tables.required_count).max())
-    branch, priors = np.zeros(depth + 1, np.int64), np.zeros(depth + 1)
+    arrays = one_node_tables(target, considered, memory)
     unconstrained = np.zeros((n, n))
-    unconstrained_probabilities(target.problem, tables, make_walk(n, depth), branch, priors, unconstrained)
+    unconstrained_probabilities(target.problem, arrays, draw_arrays(arrays), make_filling(arrays), unconstrained)
     return exclusive_directions(unconstrained, target.problem.status == FREE, kappa)
 
 
@@ -40,17 +45,18 @@ def exclusive_directions(unconstrained: Floats, free: NDArray[np.bool_], kappa: 
 
 @entry
 def unconstrained_probabilities(
-    problem: Problem, tables: TableArrays, walk: Walk, branch: Integers, priors: Floats, probabilities: Floats
+    problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays, probabilities: Floats
 ) -> None:
     """Fill `probabilities` with u_ij, the chance of i among the parents of j under h₊ without acyclicity."""
-    for k in range(tables.candidate_count.size):
+    tables, filling = open_tables(arrays, draws), open_filling(problem, own)
+    for k in range(arrays.candidate_count.size):
         j = int64(k)
-        fill_scores(problem, tables, j, walk, branch, priors)
+        fill_scores(tables, filling, j)
         sum_over_sets(tables, j, probabilities)
 
 
 @kernel
-def sum_over_sets(tables: TableArrays, j: int, probabilities: Floats) -> None:
+def sum_over_sets(tables: Tables, j: int, probabilities: Floats) -> None:
     """Add up the normalised weights of j's parent sets that hold each node."""
     width, rows = ONE + tables.extra_count[j], ONE << tables.candidate_count[j]
     start, top = tables.first_entry[j], -math.inf
