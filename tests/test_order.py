@@ -31,10 +31,10 @@ from parnidag.graph import random_topological_order
 from parnidag.memo import make_scratch
 from parnidag.net import close_net, drop_parents, open_net, take_parents
 from parnidag.samplers.base import new_chain
+from parnidag.space.layout import open_tables
 from parnidag.space.orders import MOVES, make_order, open_order, order_step, value_all, value_of
 from parnidag.space.search import best_inside, search, starting_graphs
-from parnidag.space.sums import make_draws, open_tables
-from parnidag.space.tables import build_tables
+from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target, lay_graph
 
 SCRIPT = Path(__file__).with_name("transitions_order.py")

@@ -24,7 +24,7 @@ from test_kernels import assert_state_is_consistent
 from test_sums import build, far_apart, rewritten
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, _random, scores
+from parnidag import EdgePrior, ParnidagError, _random, referee, scores
 from parnidag import run as run_module
 from parnidag._jit import entry
 from parnidag.data import Data
@@ -262,6 +262,23 @@ def test_ten_nodes_against_the_exact_referee(prior):
     table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
     exact = parnidag.exact(table.values, prior=prior).edge_probabilities.to_numpy()
     found = quick(table.values, prior=prior, chains=16, draws=1000, thin=100, tune=20_000)
+    assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
+
+
+def test_ten_nodes_on_a_space_against_the_exact_solver_on_the_same_sets():
+    values = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11).values
+    skeleton = np.abs(np.corrcoef(values.T)) > 0.35
+    target = make_target(values)
+    sets = twin.scored_sets(target, skeleton & ~np.eye(10, dtype=bool), True)
+    log_weights = np.full((10, 2**9), -np.inf)
+    for j, scored in enumerate(sets):
+        for parents, score in scored.items():
+            log_weights[j, dags.column_of(parents, j)] = score
+    exact = referee.solve(log_weights).edge_probabilities
+    everything = parnidag.exact(values).edge_probabilities.to_numpy()
+    assert abs(exact - everything).max() > 0.02  # so it matters which graphs the space holds
+    sampler = PartitionMCMC(plus_one=True)
+    found = quick(values, space=skeleton & ~np.eye(10, dtype=bool), sampler=sampler, chains=16, draws=1000, thin=100)
     assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
 
 

@@ -19,8 +19,8 @@ from parnidag.data import Data
 from parnidag.samplers.drawing import draw_graph, make_graph_draw
 from parnidag.scores import Gaussian
 from parnidag.space import orders
-from parnidag.space.sums import make_draws, open_tables
-from parnidag.space.tables import build_tables
+from parnidag.space.layout import open_tables
+from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target
 
 MIXTURES = {

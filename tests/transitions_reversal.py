@@ -23,8 +23,9 @@ from parnidag.data import Data
 from parnidag.prior import EdgePrior
 from parnidag.samplers import reversal
 from parnidag.scores import Gaussian
-from parnidag.space.sums import log_sum, log_sum_hitting, make_draws, open_tables
-from parnidag.space.tables import build_tables
+from parnidag.space.layout import open_tables
+from parnidag.space.sums import log_sum, log_sum_hitting
+from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target
 
 MIX = 0.3

@@ -123,14 +123,15 @@ class Diagnostics:
             "between chains": f"differ by at most {_shown(self.disagreement_max, 3)}, "
             f"root mean square {_shown(self.disagreement_rms, 4)}",
         }
-        for name in ("acceptance", "evaluations", "omega", "iterations", "iterations_per_second", "memo_hit_rate"):
+        if self.acceptance is not None:
+            figures["acceptance"] = _by_chain(self.acceptance)
+        figures |= {f"  {move}": _by_chain(values) for move, values in self.move_acceptance.items()}
+        if self.reversals_outside is not None:
+            figures["  off tables"] = _by_chain(self.reversals_outside)
+        for name in ("evaluations", "omega", "iterations", "iterations_per_second", "memo_hit_rate"):
             values = getattr(self, name)
             if values is not None:
                 figures[name.replace("_", " ").replace("iterations per second", "per CPU second")] = _by_chain(values)
-        for move, values in self.move_acceptance.items():
-            figures[f"  {move}"] = _by_chain(values)
-        if self.reversals_outside is not None:
-            figures["  outside tables"] = _by_chain(self.reversals_outside)
         if self.timings:
             figures["seconds"] = ", ".join(f"{stage} {seconds:.3g}" for stage, seconds in self.timings.items())
         for name, text in figures.items():

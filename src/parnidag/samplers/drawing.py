@@ -9,7 +9,8 @@ import numpy as np
 from parnidag._jit import kernel
 from parnidag._types import Codes, Floats, Integers, int64
 from parnidag.net import Net, drop_parents, take_parents
-from parnidag.space.sums import Tables, draw_parents, write_parents
+from parnidag.space.layout import Tables
+from parnidag.space.sums import draw_parents, write_parents
 from parnidag.target import Target
 
 

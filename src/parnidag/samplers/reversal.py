@@ -60,19 +60,9 @@ from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, Prepared, move_totals
 from parnidag.samplers.restricted import RestrictedSampler
 from parnidag.samplers.structure import MOVES, adr_move, structure_step
-from parnidag.space.sums import (
-    DrawArrays,
-    Tables,
-    draw_parents,
-    find_parents,
-    log_sum,
-    log_sum_hitting,
-    make_draws,
-    open_tables,
-    row_of,
-    write_parents,
-)
-from parnidag.space.tables import NEVER, TableArrays
+from parnidag.space.layout import NEVER, DrawArrays, TableArrays, Tables, open_tables, row_of
+from parnidag.space.sums import draw_parents, find_parents, log_sum, log_sum_hitting, write_parents
+from parnidag.space.tables import make_draws
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
