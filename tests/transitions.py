@@ -26,7 +26,8 @@ from parnidag import samplers  # noqa: E402
 from parnidag.data import Data  # noqa: E402
 from parnidag.net import open_net  # noqa: E402
 from parnidag.prior import EdgePrior  # noqa: E402
-from parnidag.samplers import blocks, neighbourhood, structure, tuning  # noqa: E402
+from parnidag.samplers import blocks as block_kernels  # noqa: E402
+from parnidag.samplers import neighbourhood, structure, tuning  # noqa: E402
 from parnidag.samplers.base import Prepared, new_chain  # noqa: E402
 from parnidag.scores import Gaussian  # noqa: E402
 from parnidag.target import Target  # noqa: E402
@@ -183,7 +184,7 @@ def parni_steps(fresh, run):
     chances = {}
     for weight, blocks in EXPLORER.outcomes(draw):
         chances[blocks] = chances.get(blocks, 0.0) + weight
-    install({"draw_neighbourhoods": lambda net, run: None}, [blocks])  # the blocks are given from here on
+    install({"draw_neighbourhoods": lambda net, run: None}, [block_kernels])  # the blocks are given from here on
     for (codes, pairs), chance in chances.items():
         for weight, key in EXPLORER.outcomes(functools.partial(visit_blocks, fresh, run, codes, pairs)):
             yield weight * chance, key
@@ -195,7 +196,7 @@ def visit_blocks(fresh, run, codes, pairs):
     run.blocks = len(pairs)
     run.block_codes[: run.blocks] = np.frombuffer(codes, np.int32)
     run.block_pairs[: run.blocks] = np.frombuffer(pairs, np.bool_)
-    blocks.parni_iteration(net, run)
+    block_kernels.parni_iteration(net, run)
     return key_of(net)
 
 
@@ -204,10 +205,10 @@ def printed_equation_7(run):
     missing = 0.0
     for k in range(run.undos):
         i, j = int(run.undo_codes[k]) >> 16, int(run.undo_codes[k]) & 0xFFFF
-        here = run.undo_moves[k] >= blocks.UNDO_HERE
-        choice = run.undo_moves[k] - blocks.UNDO_HERE if here else run.undo_moves[k]
+        here = run.undo_moves[k] >= block_kernels.UNDO_HERE
+        choice = run.undo_moves[k] - block_kernels.UNDO_HERE if here else run.undo_moves[k]
         missing += run.eta_logit[i, j] if here else 0.0
-        if choice == blocks.SECOND:
+        if choice == block_kernels.SECOND:
             missing -= run.eta_logit[j, i]
         elif not here:
             missing -= run.eta_logit[i, j]
@@ -216,7 +217,7 @@ def printed_equation_7(run):
 
 def phantom_states(first, second, choice):
     """Z′ with a ratio of 1 for each state that a cycle rules out."""
-    chosen = first if choice == blocks.FIRST else second
+    chosen = first if choice == block_kernels.FIRST else second
     total = min(1.0, math.exp(min(700.0, -chosen)))
     for state in (first, second):
         impossible = state == -math.inf and (state is not second or PAIR["block"])
@@ -225,7 +226,7 @@ def phantom_states(first, second, choice):
 
 
 PAIR = {"block": False}
-PRODUCTION_CHOICE = blocks.printed_choice
+PRODUCTION_CHOICE = block_kernels.printed_choice
 
 
 def choice_noting_pairs(net, run, first, second, code):
@@ -235,9 +236,9 @@ def choice_noting_pairs(net, run, first, second, code):
 
 def plain_gibbs(net, first, second, code):
     """Draw the next state with its own probability, the present one included: exact, but it stays more often."""
-    w1 = math.exp(first) if blocks.first_possible(net, code) else 0.0
-    w2 = math.exp(second) if blocks.second_possible(net, code) else 0.0
-    return blocks.pick(net.rng, w1 / (1.0 + w1 + w2), w2 / (1.0 + w1 + w2))
+    w1 = math.exp(first) if block_kernels.first_possible(net, code) else 0.0
+    w2 = math.exp(second) if block_kernels.second_possible(net, code) else 0.0
+    return block_kernels.pick(net.rng, w1 / (1.0 + w1 + w2), w2 / (1.0 + w1 + w2))
 
 
 def fixed_order(net, run):
