@@ -39,7 +39,9 @@ class StubPosterior:
         return table.assign(mcse=figures, ess=figures, rhat=figures, evidence="positive")
 
     def diagnostics(self):
-        return SimpleNamespace(verdict="Converged, as far as can be seen.", advice=["Run longer."], converged=True)
+        return SimpleNamespace(
+            verdict="Converged, as far as can be seen.", advice=["Run longer."], caveats=[], converged=True
+        )
 
     def save(self, path):
         path.write_bytes(b"netCDF")
@@ -247,11 +249,63 @@ def test_options_reach_the_sampler(calls):
         (["--kernel", "gibbs"], lambda samplers: samplers.PARNI(kernel="gibbs")),
         (["--sampler", "parni", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
         (["--sampler", "adr"], lambda samplers: samplers.ADR()),
+        (["--sampler", "rev"], lambda samplers: samplers.REV()),
+        (["--sampler", "order"], lambda samplers: samplers.OrderMCMC()),
+        (["--sampler", "partition"], lambda samplers: samplers.PartitionMCMC()),
+        (["--sampler", "iterative"], lambda samplers: samplers.IterativeMCMC()),
     ],
 )
 def test_words_become_samplers(words, sampler, calls):
     assert cli.run(["sample", "data.csv", *words]) == 0
     assert calls[0][1]["sampler"] == sampler(parnidag.samplers)
+
+
+@needs_api
+@pytest.mark.usefixtures("table")
+def test_words_become_search_spaces(calls, tmp_path, monkeypatch):
+    assert cli.run(["sample", "data.csv"]) == 0
+    assert calls[-1][1]["space"] is None
+    assert cli.run(["sample", "data.csv", "--space", "pc", "--alpha", "0.2"]) == 0
+    assert isinstance(calls[-1][1]["space"], parnidag.space.Skeleton)
+    assert calls[-1][1]["space"].alpha == 0.2
+    assert cli.run(["sample", "data.csv", "--space", "iterative", "--seed", "1"]) == 0
+    assert isinstance(calls[-1][1]["space"], parnidag.space.SearchSpace)
+    assert cli.run(["sample", "data.csv", "--space", "all"]) == 0
+    assert calls[-1][1]["space"].sum() == 6
+    matrix = pd.DataFrame([[0, 1, 0], [0, 0, 0], [0, 1, 0]], index=list("ABC"), columns=list("ABC"))
+    for index in (True, False):
+        matrix.to_csv("candidates.csv", index=index)
+        assert cli.run(["sample", "data.csv", "--space", "candidates.csv"]) == 0
+        assert calls[-1][1]["space"].loc["C", "B"] == 1
+
+
+@needs_api
+@pytest.mark.usefixtures("table")
+def test_an_earlier_result_gives_space_and_start(tmp_path, capsys):
+    short = ["--draws", "20", "--thin", "10", "--seed", "1", "--quiet"]
+    assert cli.run(["sample", "data.csv", *short, "-o", "first.nc"]) == 0
+    again = ["sample", "data.csv", *short, "--space", "first.nc", "--start", "first.nc", "-o", "second.nc"]
+    assert cli.run(again) == 0
+    first, second = parnidag.load("first.nc"), parnidag.load("second.nc")
+    assert np.array_equal(first.space.considered, second.space.considered)
+    assert "starting graphs" not in second.diagnostics().timings
+
+
+@needs_api
+@pytest.mark.usefixtures("table", "calls")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--alpha", "0.1"], "--alpha belongs to --space pc"),
+        (["--space", "ges"], "--space ges: use"),
+        (["--space", "missing.csv"], "missing.csv"),
+        (["--space", "missing.nc"], "missing.nc"),
+        (["--start", "full"], "--start full: use"),
+    ],
+)
+def test_mistaken_spaces_and_starts_are_named(words, message, capsys):
+    assert cli.run(["sample", "data.csv", *words]) == 2
+    assert message in capsys.readouterr().err
 
 
 SAMPLE = ["sample", "data.csv", "--sampler", "mc3"]

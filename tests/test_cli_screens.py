@@ -98,9 +98,9 @@ def test_truth_beside_the_answer(capsys):
 
 def test_conclusion_is_the_evidence_or_the_verdict(capsys):
     print_conclusion(SimpleNamespace(log_evidence=-1.5))
-    judged = SimpleNamespace(verdict="converged", advice=["run longer"])
+    judged = SimpleNamespace(verdict="converged", advice=["run longer"], caveats=["not all graphs"])
     print_conclusion(SimpleNamespace(log_evidence=None, diagnostics=lambda: judged))
-    assert capsys.readouterr().out == "Exact; log evidence -1.5000.\nconverged\n- run longer\n"
+    assert capsys.readouterr().out == "Exact; log evidence -1.5000.\nconverged\n- run longer\nNote: not all graphs.\n"
 
 
 def test_long_sentences_stay_whole_in_a_pipe(capsys):

@@ -36,9 +36,9 @@ def test_expansion_mends_a_skeleton_that_misses_edges(network, target):
     from_nothing = space.iterative(network.values, skeleton=np.zeros((20, 20)), seed=1)
     for found in (from_pc, from_nothing):
         assert found.log_posterior == pytest.approx(target.log_posterior(found.best), abs=1e-8)
-        assert found.log_posterior >= target.log_posterior(true_graph)
+        assert found.log_posterior >= target.log_posterior(true_graph) - 1e-8
         scores_by_round = [entry.log_posterior for entry in found.rounds]
-        assert found.log_posterior == max(scores_by_round)
+        assert found.log_posterior == pytest.approx(max(scores_by_round), abs=1e-8)
         assert scores_by_round[0] < max(scores_by_round)
         missing = found.best & ~found.considered
         assert not missing.any()  # what was found became candidates
@@ -76,12 +76,12 @@ def test_sampled_expansion_adds_probable_edges(network):
 
 
 def test_without_memory_for_a_parent_from_outside_there_is_one_search(target):
-    skeleton = default_skeleton(Data(np.zeros((3, 20)) + np.random.default_rng(1).normal(size=(3, 20))), target)
-    small = expand(target, skeleton.considered, seed=1, memory=20_000)
-    assert len(small[0].rounds) == 1
-    assert not small[1].plus_one
+    considered = strongest(target, ~np.eye(20, dtype=bool), None, 3)
+    found, tables = expand(target, considered, seed=1, memory=10_000)
+    assert len(found.rounds) == 1
+    assert not tables.plus_one
     with pytest.raises(ParnidagError, match="larger memory="):
-        expand(target, skeleton.considered, seed=1, memory=100)
+        expand(target, considered, seed=1, memory=1_000)
 
 
 def test_strongest_prefers_used_neighbours_then_correlation(target):

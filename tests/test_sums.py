@@ -14,6 +14,7 @@ from parnidag import EdgePrior, scores
 from parnidag._jit import entry
 from parnidag._random import random_state
 from parnidag.data import Data
+from parnidag.space.layout import open_tables
 from parnidag.space.search import raise_peaks
 from parnidag.space.sums import (
     HUGE,
@@ -23,12 +24,10 @@ from parnidag.space.sums import (
     find_peak,
     log_sum,
     log_sum_hitting,
-    make_draws,
-    open_tables,
     peak,
     write_parents,
 )
-from parnidag.space.tables import CandidateTables, build_tables, fill_sums
+from parnidag.space.tables import CandidateTables, build_tables, fill_sums, make_draws
 from parnidag.target import Target
 
 EPSILON = np.finfo(float).eps

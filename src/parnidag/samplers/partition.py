@@ -140,8 +140,8 @@ class PartitionMCMC(RestrictedSampler):
 
     Examples
     --------
-    >>> from parnidag.samplers.partition import PartitionMCMC
-    >>> PartitionMCMC(graph_every=50).graph_every
+    >>> from parnidag import samplers
+    >>> samplers.PartitionMCMC(graph_every=50).graph_every
     50
     """
 

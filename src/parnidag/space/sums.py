@@ -16,9 +16,6 @@ from parnidag._random import RandomState, choose
 from parnidag._types import Codes, Integers, int64
 from parnidag.net import ONE, ZERO
 from parnidag.space.layout import NEVER, SUBSET, Tables, row_of
-from parnidag.space.layout import DrawArrays as DrawArrays  # TEMPORARY
-from parnidag.space.layout import open_tables as open_tables  # TEMPORARY
-from parnidag.space.tables import make_draws as make_draws  # TEMPORARY
 
 HUGE = 1e290
 """Sums of ratios beyond this may have lost terms to overflow."""
