@@ -15,13 +15,12 @@ from parnidag._jit import entry
 from parnidag._random import random_state
 from parnidag.data import Data
 from parnidag.space.layout import open_tables
-from parnidag.space.search import raise_peaks
+from parnidag.space.search import best_set, raise_peaks
 from parnidag.space.sums import (
     HUGE,
     KEPT_DIGITS,
     draw_parents,
     find_parents,
-    find_peak,
     log_sum,
     log_sum_hitting,
     peak,
@@ -35,14 +34,12 @@ NODES = 7
 
 
 @entry
-def ask(arrays, own, j, level, bound, found, family):
-    """Write log_sum, log_sum_hitting, peak and find_peak to `found`, the best set to `family`; return its size."""
+def ask(arrays, own, j, level, bound, found):
+    """Write log_sum, log_sum_hitting and peak to `found`."""
     tables = open_tables(arrays, own)
     found[0] = log_sum(tables, j, level, bound)
     found[1] = log_sum_hitting(tables, j, level, bound)
     found[2] = peak(tables, j, level, bound)
-    found[3] = find_peak(tables, j, level, bound)
-    return write_parents(tables, j, tables.drawn_subset, tables.drawn_column, family)
 
 
 @entry
@@ -144,10 +141,10 @@ class Asked:
         self.scale = abs(self.arrays.scores[np.isfinite(self.arrays.scores)]).max()
 
     def answers(self, j, level, bound):
-        found, family = np.full(4, np.nan), np.zeros(NODES, np.int32)
-        size = ask(self.arrays, self.own, np.int64(j), level, np.int64(bound), found, family)
-        assert family[:size].tolist() == sorted(family[:size].tolist())
-        return (*found.tolist(), frozenset(family[:size].tolist()))
+        found = np.full(3, np.nan)
+        ask(self.arrays, self.own, np.int64(j), level, np.int64(bound), found)
+        best, parents = best_set(self.arrays, j, level, bound)
+        return (*found.tolist(), best, frozenset(parents))
 
     def draws(self, j, level, bound, hitting, count, seed):
         codes, values = np.zeros(count, np.int64), np.zeros(count)

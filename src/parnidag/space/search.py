@@ -14,12 +14,10 @@ import numpy as np
 from parnidag._cores import usable_cores
 from parnidag._jit import entry, kernel
 from parnidag._random import RandomState, random_state
-from parnidag._types import Codes, Floats, Integers, int64
+from parnidag._types import Floats, Integers, int64
 from parnidag.graph import Adjacency, random_topological_order
-from parnidag.net import ONE
 from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, relocate, value_all
-from parnidag.space.sums import find_peak, write_parents
 from parnidag.space.tables import CandidateTables, make_draws
 
 STEPS_A_NODE, FEWEST_STEPS = 200, 10_000
@@ -56,9 +54,7 @@ def search(
     n = target.n_nodes
     steps, greedy_steps = int64(max(STEPS_A_NODE * n, FEWEST_STEPS)), int64(GREEDY_STEPS_A_NODE * n)
     search_orders(tables.arrays, own, walk, words, HOT, steps, greedy_steps, best)
-    graph = np.zeros((n, n), np.bool_)
-    score = read_graph(tables.arrays, own, best, walk.level, np.zeros(n, np.int32), graph)
-    return graph, float(score)
+    return best_graph(tables, best)
 
 
 def best_inside(tables: CandidateTables) -> Floats:
@@ -68,18 +64,49 @@ def best_inside(tables: CandidateTables) -> Floats:
     return peaks
 
 
-@entry
-def raise_peaks(tables: TableArrays, peaks: Floats) -> None:
+def raise_peaks(arrays: TableArrays, peaks: Floats) -> None:
     """Replace each score by the best one among the subsets of its own, one candidate at a time."""
-    for j in range(tables.candidate_count.size):
-        width = ONE + tables.extra_count[j]
-        start = tables.first_entry[j]
-        for bit in range(tables.candidate_count[j]):
-            for subset in range(ONE << tables.candidate_count[j]):
-                if subset >> bit & ONE:
-                    into, source = start + subset * width, start + (subset ^ (ONE << bit)) * width
-                    for e in range(width):
-                        peaks[into + e] = max(peaks[into + e], peaks[source + e])
+    for j in range(len(arrays.candidate_count)):
+        width = 1 + arrays.extra_count[j]
+        block = peaks[arrays.first_entry[j] : arrays.first_entry[j + 1]]
+        for bit in range(arrays.candidate_count[j]):
+            halves = block.reshape(-1, 2, 1 << bit, width)  # without and with the candidate
+            np.maximum(halves[:, 0], halves[:, 1], out=halves[:, 1])
+
+
+def best_graph(tables: CandidateTables, order: Integers) -> tuple[Adjacency, float]:
+    """Return the best graph that agrees with an order, and its log posterior."""
+    n = len(order)
+    level = np.empty(n, np.int64)
+    level[order] = np.arange(n)
+    graph, total = np.zeros((n, n), np.bool_), 0.0
+    for j in range(n):
+        score, parents = best_set(tables.arrays, j, level, int(level[j]))
+        graph[parents, j] = True
+        total += score
+    return graph, total
+
+
+def best_set(arrays: TableArrays, j: int, level: Integers, bound: int) -> tuple[float, list[int]]:
+    """Return the best score of a parent set of j below the bound, and the set."""
+    candidates, extras, required = (
+        row[j, : count[j]]
+        for row, count in (
+            (arrays.candidates, arrays.candidate_count),
+            (arrays.extras, arrays.extra_count),
+            (arrays.required, arrays.required_count),
+        )
+    )
+    scores = arrays.scores[arrays.first_entry[j] : arrays.first_entry[j + 1]].reshape(-1, 1 + len(extras))
+    bits = 1 << np.arange(len(candidates))
+    subsets = np.flatnonzero((np.arange(len(scores)) & bits[level[candidates] >= bound].sum()) == 0)
+    columns = np.append(0, 1 + np.flatnonzero(level[extras] < bound))
+    permitted = scores[np.ix_(subsets, columns)]
+    row, column = np.unravel_index(int(permitted.argmax()), permitted.shape)
+    chosen = candidates[(subsets[row] & bits) > 0].tolist() + required.tolist()
+    if column > 0:
+        chosen.append(int(extras[columns[column] - 1]))
+    return float(permitted[row, column]), chosen
 
 
 @entry
@@ -126,20 +153,3 @@ def number_nodes(order: Integers, level: Integers) -> None:
     """Write down the place of every node."""
     for place in range(order.size):
         level[order[place]] = place
-
-
-@entry
-def read_graph(
-    table_arrays: TableArrays, own: DrawArrays, order: Integers, level: Integers, family: Codes, graph: Adjacency
-) -> float:
-    """Write the best graph that agrees with an order; return its log posterior."""
-    tables = open_tables(table_arrays, own)
-    number_nodes(order, level)
-    total = 0.0
-    for k in range(level.size):
-        j = int64(k)
-        total += find_peak(tables, j, level, level[j])
-        degree = write_parents(tables, j, tables.drawn_subset, tables.drawn_column, family)
-        for place in range(degree):
-            graph[family[place], j] = True
-    return total

@@ -211,7 +211,7 @@ def best_of_column(tables: Tables, j: int, subset: int, asked: int, column: int)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The best sets
+# The best set
 
 
 @kernel
@@ -225,26 +225,6 @@ def peak(tables: Tables, j: int, level: Integers, bound: int) -> float:
     for e in range(tables.extra_count[j]):
         candidate = peaks[start + e + ONE]
         best = max(best, candidate if level[extras[e]] < bound else -math.inf)
-    return best
-
-
-@kernel
-def find_peak(tables: Tables, j: int, level: Integers, bound: int) -> float:
-    """Note the best of j's parent sets below the bound in `drawn_subset` and `drawn_column`; return its score."""
-    subset = subset_below(tables, j, level, bound)
-    best = -math.inf
-    for column in range(ONE + tables.extra_count[j]):
-        if demand(tables, j, column, ANY, level, bound) == ZERO:
-            continue
-        inside = ZERO
-        while True:
-            score = tables.scores[row_of(tables, j, inside) + column]
-            if score > best:
-                best = score
-                tables.drawn_subset, tables.drawn_column = inside, column
-            inside = next_subset(inside, subset)
-            if inside == ZERO:
-                break
     return best
 
 
