@@ -123,11 +123,12 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             "iterations": float(kept),
             "tune_iterations": float(run.plan.tune),
             "cpu_seconds": log.cpu_seconds,
-            "memo_hit_rate": log.chain.memo_hit_rate,
             "edges": float(log.chain.edge_count),
             "acceptance": totals["accepted"] / max(totals["tried"], 1.0),
             **run.sampler.gauges(log.chain),
         }
+        if log.chain.graph.integers[3:5].any():  # samplers on tables alone ask the memo for nothing
+            figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
             figures["evaluations"] = totals["evaluations"] / kept
         for name in totals:

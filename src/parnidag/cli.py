@@ -127,24 +127,32 @@ class SamplingOptions:
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
 
+    edge_reversal: float | None = None
+    """Probability that an iteration of PARNI is an edge reversal. Default: 0."""
+
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
-    """The parents considered: "pc", "iterative" or "all", a result of an earlier run (FILE.nc), or a table of 0 and 1
-    with the columns of the data as heading (FILE.csv). Default: all for few nodes, else a grown PC skeleton."""
+    """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
+    with the columns of the data as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else
+    "iterative"."""
 
     alpha: float | None = None
     """Significance level of the tests for --space pc or iterative. Default: 0.05."""
 
     start: Annotated[str | None, Parameter(metavar="START")] = None
-    """Where chains start: "empty", or the last draws of an earlier run (FILE.nc). Default: graphs found by a search."""
+    """Where chains start: "empty", or the last draws of an earlier run (FILE.nc). Default: graphs found by a search,
+    for adr and mc3 "empty"."""
 
     def algorithm(self) -> Sampler:
         """Build the sampler."""
         from parnidag import samplers
 
-        if self.kernel is not None and self.sampler != "parni":
-            raise ParnidagError(f"--kernel {self.kernel} belongs to --sampler parni, not to {self.sampler}")
+        given = {"kernel": self.kernel, "edge_reversal": self.edge_reversal}
+        chosen_here = {name: value for name, value in given.items() if value is not None}
         if self.sampler == "parni":
-            return samplers.PARNI() if self.kernel is None else samplers.PARNI(kernel=self.kernel)
+            return samplers.PARNI(**chosen_here)  # type: ignore[arg-type]
+        for name, value in chosen_here.items():
+            option = name.replace("_", "-")
+            raise ParnidagError(f"--{option} {value} belongs to --sampler parni, not to {self.sampler}")
         chosen: dict[str, Callable[[], Sampler]] = {
             "adr": samplers.ADR,
             "mc3": samplers.MC3,
@@ -158,7 +166,7 @@ class SamplingOptions:
     def search_space(self, data: Data, prior: EdgePrior, score: Score) -> object:
         """Make or read the search space; None leaves it to the sampler."""
         if self.alpha is not None and self.space not in ("pc", "iterative"):
-            raise ParnidagError("--alpha belongs to --space pc or --space iterative")
+            raise ParnidagError("--alpha belongs to --space pc or --space iterative: add one of them")
         if self.space is None:
             return None
         from parnidag import space
@@ -185,8 +193,7 @@ def _space_of_file(path: Path) -> object:
     """Read the space of an earlier result, or a matrix of candidates."""
     if path.suffix != ".csv":
         known = '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)'
-        posterior = _earlier_result("--space", path, known)
-        return posterior.space or posterior
+        return _earlier_result("--space", path, known)
     import pandas as pd
 
     try:
@@ -194,9 +201,13 @@ def _space_of_file(path: Path) -> object:
     except (OSError, ValueError) as error:
         raise ParnidagError(f"--space {path}: {error}") from error
     if len(matrix.columns) == len(matrix) + 1:  # the names of the rows come first
-        matrix = matrix.set_index(matrix.columns[0])
-    else:
-        matrix.index = matrix.columns
+        return matrix.set_index(matrix.columns[0])
+    if len(matrix.columns) != len(matrix):
+        raise ParnidagError(
+            f"--space {path}: a matrix needs a row for each column and a heading with the names of the columns; "
+            f"it has {len(matrix)} rows and {len(matrix.columns)} columns below its first line"
+        )
+    matrix.index = matrix.columns
     return matrix
 
 

@@ -71,14 +71,22 @@ def print_conclusion(posterior: Posterior) -> None:
     for advice in diagnostics.advice:
         say(f"- {in_option_words(advice)}")
     for caveat in diagnostics.caveats:
-        say(f"Note: {caveat}.")
+        say(f"Note: {in_option_words(caveat)}.")
 
 
 def in_option_words(text: str) -> str:
     """Turn the library's way of naming arguments into options: draws=4000 becomes --draws 4000."""
     text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
     text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
-    return text.replace("parnidag.sample", "parnidag sample")
+    for ours, theirs in (
+        ("parnidag.sample", "parnidag sample"),
+        ("PartitionMCMC", "--sampler partition"),
+        ("an EdgePrior that forbids edges", "--forbid"),
+        (", or a larger memory=", ""),
+        ("raise tune", "raise --tune"),
+    ):
+        text = text.replace(ours, theirs)
+    return text
 
 
 def _cell(value: object, number_format: str) -> str:

@@ -338,6 +338,8 @@ class Posterior:
             lines.append(f"  {edge_label(parent, child):<52} {probability:.2f}")
         verdict = self.diagnostics().verdict
         lines.append("  " + (verdict if len(verdict) <= _LINE - 2 else verdict[: _LINE - 3] + "…"))
+        if self.diagnostics().caveats:
+            lines.append("  not the posterior over all graphs: see diagnostics().caveats")
         return "\n".join(lines)
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────

@@ -81,6 +81,7 @@ def space_caveats(everything: bool, plus_one: bool) -> list[str]:
         return []
     other = " and at most one other" if plus_one else ""
     return [
-        f"only graphs of the search space were sampled: every node's parents are among its candidates{other}; "
-        "edges outside have the probability 0 or too low a one. PARNI, REV, ADR and MC3 sample all graphs"
+        f"only graphs of the search space were sampled: every node's parents are among its candidates{other}. Where "
+        "the space lacks a good graph, edges inside it can be far too probable too: compare with a grown space, "
+        "space.iterative, or with PARNI, REV, ADR or MC3, which sample all graphs"
     ]

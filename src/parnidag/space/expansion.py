@@ -30,7 +30,8 @@ from parnidag.space.sums import ANY, subset_below, weigh_columns
 from parnidag.space.tables import DEFAULT_MEMORY, CandidateTables, build_tables, make_draws, table_bytes
 from parnidag.target import Target
 
-MOST_ROUNDS = 50
+MOST_QUIET_ROUNDS = 3
+"""An expansion ends after so many rounds without a better graph, though the candidates still change."""
 MOST_CANDIDATES = 12
 """Candidates beyond this are dropped from a node, the unused and least correlated first."""
 LARGEST_SUBSETS = 24
@@ -75,23 +76,24 @@ def expand(
     best, score = target.required, -math.inf
     order: list[int] | None = None
     rounds: list[Round] = []
-    quiet = False
+    settled = 0
     while True:
         start = time.perf_counter()
         tables = build_tables(target, considered, memory=memory, sums=by == "sampled")
         graph, found = search(tables, best_inside(tables), seed, len(rounds), order)
         rounds.append(Round(int(considered.sum()), found, time.perf_counter() - start))
-        if found > score + IMPROVEMENT:
+        improved = found > score + IMPROVEMENT
+        if improved:
             best, score = graph, found
-        new = _missing(tables, best, seed, len(rounds), by, threshold) & free & ~considered
-        if (not new.any() and quiet) or not tables.plus_one or len(rounds) == MOST_ROUNDS:
+        missing = _missing(tables, best, seed, len(rounds), by, threshold) & free
+        wider = strongest(target, considered | missing, best, most_candidates)
+        settled = 0 if improved else settled + 1
+        unchanged = np.array_equal(wider, considered)
+        from_elsewhere = order is None
+        if not tables.plus_one or settled == MOST_QUIET_ROUNDS or (unchanged and settled and from_elsewhere):
             break
-        quiet = not new.any()
-        # when nothing is missing any more, one more search from elsewhere must agree before the space is done
-        order = None if quiet else _order_of(best, seed, len(rounds))
-        wider = strongest(target, considered | new, best, most_candidates)
-        if np.array_equal(wider, considered):
-            quiet = True
+        # when nothing is missing any more, one more search from a random order must agree before the space is done
+        order = None if unchanged else _order_of(best, seed, len(rounds))
         considered = wider
         if table_bytes(target, considered, plus_one=False) > memory:
             break

@@ -23,12 +23,15 @@ KNOWN_SPACES = (
 def as_space(space: object, names: Sequence[str]) -> SearchSpace:
     """Read a search space from whatever describes one: see `as_considered`.
 
-    A `SearchSpace` keeps its directions; skeletons have none.
+    A `SearchSpace` keeps its directions; skeletons have none. A `Posterior` gives the space it was sampled on, or if it
+    had none the pairs that are joined with probability one half or more.
     """
     if isinstance(space, SearchSpace):
         considered = _in_order(space.considered, space.names, list(names), "the SearchSpace")
         best = None if space.best is None else _in_order(space.best, space.names, list(names), "the SearchSpace")
         return SearchSpace(tuple(names), considered, best, space.log_posterior, space.rounds, space.seconds)
+    if isinstance(getattr(space, "space", None), SearchSpace):  # a Posterior that was sampled on one
+        return as_space(space.space, names)  # type: ignore[attr-defined]
     return SearchSpace(tuple(names), as_considered(space, names))
 
 
@@ -66,7 +69,10 @@ def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5
     if _is_matrix(space):
         matrix = _read_matrix(space, names, "the matrix")
         if matrix.dtype.kind not in "biuf" or not np.isin(matrix, (0, 1)).all():
-            raise ParnidagError("space: a matrix must hold only 0 and 1 (1 where two nodes may be joined)")
+            raise ParnidagError(
+                "space: a matrix must hold only 0 and 1 (1 where two nodes may be joined); of causal-learn's results, "
+                "pass the result itself"
+            )
         return _symmetric(matrix.astype(bool))
     if hasattr(space, "edge_probabilities"):
         return _likely_pairs(space.edge_probabilities, names, threshold)
@@ -142,7 +148,10 @@ def _in_order(matrix: NDArray[Any], labels: Sequence[object], names: list[str], 
     """Put rows and columns into the order of the names."""
     places = {label: place for place, label in enumerate(labels)}
     if len(labels) != len(names) or places.keys() != set(names):
-        raise ParnidagError(f"space: {what} is on other nodes ({shorten([str(x) for x in labels])}); {_known(names)}")
+        raise ParnidagError(
+            f"space: {what} is on other nodes: {len(labels)} of them ({shorten([str(x) for x in labels])}), while the "
+            f"data has {len(names)} columns ({shorten(names)})"
+        )
     order = [places[name] for name in names]
     return np.asarray(matrix[np.ix_(order, order)])
 

@@ -120,7 +120,11 @@ def build_tables(
     began = time.perf_counter()
     considered = considered & (target.problem.status == FREE)
     plus_one = fitting_plus_one(target, considered, plus_one, memory)
-    arrays = _empty_tables(target, considered, plus_one, sums=sums)
+    try:
+        arrays = _empty_tables(target, considered, plus_one, sums=sums)
+    except MemoryError as error:
+        needed = in_words(table_bytes(target, considered, plus_one))
+        raise ParnidagError(f"space: this machine has no room for tables of {needed}; use fewer candidates") from error
     draws = draw_arrays(arrays)
     fill_all_scores(target.problem, arrays, draws, make_filling(arrays))
     if sums:
@@ -170,12 +174,14 @@ def in_words(size: float) -> str:
 
     Examples
     --------
-    >>> in_words(2.5e9), in_words(3e6), in_words(2e21)
-    ('2.5 GB', '3 MB', '2e+12 GB')
+    >>> in_words(2.5e9), in_words(3e6), in_words(1200), in_words(2e21)
+    ('2.5 GB', '3 MB', '2 kB', '2e+12 GB')
     """
     if size >= 1e15:
         return f"{size / 1e9:.0e} GB"
-    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{math.ceil(size / 1e6):,} MB"
+    if size >= 1e9:
+        return f"{size / 1e9:,.1f} GB"
+    return f"{math.ceil(size / 1e6):,} MB" if size >= 1e6 else f"{math.ceil(size / 1e3):,} kB"
 
 
 def one_node_tables(target: Target, considered: NDArray[np.bool_], memory: float) -> TableArrays:
