@@ -65,6 +65,28 @@ def test_an_expansion_keeps_to_the_prior_and_to_its_bounds(network):
     assert found.considered.sum(axis=0).max() <= 3
 
 
+def test_an_expansion_ends_though_a_hub_has_more_neighbours_than_candidates():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(300, 30))
+    values[:, 1:20] += values[:, [0]]
+    found = space.iterative(values, seed=1)
+    assert found.considered.sum(axis=0).max() == 12
+    assert len(found.rounds) <= 10
+    assert (found.best[0, 1:20] | found.best[1:20, 0]).all()
+
+
+def test_the_best_graph_of_the_search_is_kept_wherever_chains_start(network):
+    posterior = quick(network.values, sampler=samplers.IterativeMCMC(), start="empty", draws=2, thin=1, tune=0)
+    assert posterior.best.log_posterior >= posterior.space.log_posterior - 1e-8
+    assert np.array_equal(posterior.best.adjacency, posterior.space.best)
+
+
+def test_parni_searches_its_start_on_a_part_of_a_rich_space():
+    values = parnidag.simulate(nodes=17, edges=20, rows=60, seed=1).values
+    posterior = quick(values, space=1 - np.eye(17), chains=2)
+    assert posterior.space.considered.sum() == 17 * 16
+
+
 def test_sampled_expansion_adds_probable_edges(network):
     start = np.zeros((20, 20))
     few = space.iterative(network.values, skeleton=start, by="sampled", threshold=0.95, seed=1)
@@ -77,11 +99,11 @@ def test_sampled_expansion_adds_probable_edges(network):
 
 def test_without_memory_for_a_parent_from_outside_there_is_one_search(target):
     considered = strongest(target, ~np.eye(20, dtype=bool), None, 3)
-    found, tables = expand(target, considered, seed=1, memory=10_000)
+    found = expand(target, considered, seed=1, memory=5_000)
     assert len(found.rounds) == 1
-    assert not tables.plus_one
+    assert not (found.best & ~considered).any()
     with pytest.raises(ParnidagError, match="larger memory="):
-        expand(target, considered, seed=1, memory=1_000)
+        expand(target, considered, seed=1, memory=500)
 
 
 def test_strongest_prefers_used_neighbours_then_correlation(target):

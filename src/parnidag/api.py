@@ -64,8 +64,9 @@ def sample(
     space
         Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an adjacency matrix, a networkx graph, a
         result of causal-learn's PC or GES, or an earlier `Posterior`. PARNI and REV look there first, and every other
-        edge stays possible; order, partition and iterative MCMC sample the graphs of the space alone. None: all parents
-        up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR and MC3 have no space.
+        edge stays possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the
+        space after it has grown. A skeleton has no directions. None: all parents up to 12 nodes, beyond that a PC
+        skeleton grown by iterative expansion. ADR and MC3 have no space.
     start
         Where chains start. None: each at the best graph of a search of its own (ADR and MC3 at the graph without
         edges). ``"empty"`` for the graph without edges (but those required), a graph (adjacency matrix with [i, j]

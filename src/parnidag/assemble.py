@@ -27,8 +27,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
     packed = [_chain_draws(log, draws, required) for log in run.logs]
     lengths = np.concatenate([length for _, length, _ in packed])
     index, offsets, edges = pack_graphs(np.concatenate([codes for codes, _, _ in packed]), np.cumsum(lengths))
-    best = max(run.logs, key=lambda log: float(log.chain.trace.floats[0])).chain.trace
-    best_arcs = best.best_codes[: int(best.integers[3])]
+    best_edges, best_score = _best(run, required)
     plan = run.plan
     settings = {
         "version": __version__,
@@ -52,11 +51,22 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         graph_offsets=offsets,
         graph_edges=edges,
         **_edge_counts(run.logs, required, run.target.n_nodes),
-        best_edges=np.sort(np.concatenate([codes_of_arcs(best_arcs, run.target.n_nodes), required])),
-        best_log_posterior=float(best.floats[0]),
+        best_edges=best_edges,
+        best_log_posterior=best_score,
         statistics=_statistics(run),
         settings=settings,
     )
+
+
+def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
+    """Return the best graph that the chains, or the sampler's own search, met."""
+    trace = max(run.logs, key=lambda log: float(log.chain.trace.floats[0])).chain.trace
+    score = float(trace.floats[0])
+    found = run.found
+    if found is not None and found.best is not None and found.log_posterior is not None and found.log_posterior > score:
+        return edge_codes(found.best), found.log_posterior
+    arcs = trace.best_codes[: int(trace.integers[3])]
+    return np.sort(np.concatenate([codes_of_arcs(arcs, run.target.n_nodes), required])), score
 
 
 def _space_settings(run: Run) -> dict[str, Any] | None:

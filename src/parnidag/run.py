@@ -152,6 +152,8 @@ class Run:
         self.target, self.sampler, self.plan = target, sampler, plan
         self.starts, self.space = starts, space
         self.caveats: list[str] = []
+        self.found: SearchSpace | None = None
+        """What the sampler's own search found, if it is one."""
         self.logs: list[ChainLog] = []
         self.timings: dict[str, float] = {}
         self.interrupted = False
@@ -162,6 +164,7 @@ class Run:
         seed = self.plan.seed
         considered = None if self.space is None else self.space.considered
         prepared = self.sampler.prepare(self.target, considered, seed, stages)
+        self.found = prepared.space
         self.space = prepared.space or self.space
         self.caveats = self.sampler.caveats(prepared)
         if self.starts is None:

@@ -167,7 +167,7 @@ class IterativeMCMC(OrderMCMC):
         if considered is None:
             raise ParnidagError(f"{self.name} needs a search space to begin with")
         with stages("search space"):
-            space, tables = expand(
+            space = expand(
                 target,
                 considered,
                 seed=seed,
@@ -176,7 +176,7 @@ class IterativeMCMC(OrderMCMC):
                 most_candidates=int(self.max_candidates),
                 memory=float(self.memory),
             )
-        prepared = super().prepare(target, tables.considered, seed, stages)
+        prepared = super().prepare(target, space.considered, seed, stages)
         return replace(prepared, space=space)
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:

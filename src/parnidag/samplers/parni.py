@@ -34,6 +34,7 @@ from parnidag.samplers.tuning import (
     open_parni,
 )
 from parnidag.space.default import FEW_NODES
+from parnidag.space.expansion import MOST_CANDIDATES, strongest
 from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.search import starting_graphs
 from parnidag.space.tables import build_tables, make_draws
@@ -119,18 +120,19 @@ class PARNI:
         """
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
+        tables = None
+        if self.edge_reversal > 0.0:
+            with stages("tables"):
+                tables = build_tables(target, considered)
         with stages("warm start"):
-            warm = warm_start(target, self._kappa(target.n_nodes), considered)
-        if self.edge_reversal == 0.0:
-            return Prepared(considered, warm=warm)
-        with stages("tables"):
-            return Prepared(considered, build_tables(target, considered), warm)
+            return Prepared(considered, tables, warm_start(target, self._kappa(target.n_nodes), considered))
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
         """Start each chain at the best graph of a search of its own."""
         assert prepared.considered is not None
         with stages("starting graphs"):
-            tables = prepared.tables or build_tables(target, prepared.considered, sums=False)
+            few = strongest(target, prepared.considered, None, MOST_CANDIDATES)
+            tables = prepared.tables or build_tables(target, few, sums=False)
             return starting_graphs(tables, seed, chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:

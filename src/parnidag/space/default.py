@@ -13,7 +13,8 @@ from parnidag.target import Target
 
 FEW_NODES = 12
 """Up to this many nodes every parent is considered."""
-ALPHA = 0.05
+ALPHA, MAX_CONDITIONING = 0.05, 3
+"""Of the PC skeleton. Larger conditioning sets take very long around hubs, and expansion mends what they would find."""
 
 
 def default_skeleton(data: Data, target: Target) -> SearchSpace:
@@ -21,7 +22,7 @@ def default_skeleton(data: Data, target: Target) -> SearchSpace:
     free = np.asarray(target.problem.status == FREE)
     if target.n_nodes <= FEW_NODES:
         return SearchSpace(target.names, free)
-    neighbours = pc(data, alpha=ALPHA).adjacency & free
+    neighbours = pc(data, alpha=ALPHA, max_conditioning=MAX_CONDITIONING).adjacency & free
     return SearchSpace(target.names, strongest(target, neighbours, None, MOST_CANDIDATES))
 
 
@@ -29,4 +30,4 @@ def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:
     """Return the space after iterative expansion; as it is when it already holds every free edge."""
     if space.considered.sum() == (target.problem.status == FREE).sum():
         return space
-    return expand(target, space.considered, seed=seed)[0]
+    return expand(target, space.considered, seed=seed)

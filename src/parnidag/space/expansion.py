@@ -65,8 +65,8 @@ def expand(
     threshold: float = 0.5,
     most_candidates: int = MOST_CANDIDATES,
     memory: float = DEFAULT_MEMORY,
-) -> tuple[SearchSpace, CandidateTables]:
-    """Grow a search space until the best graph found stops improving; return it and its tables of scores.
+) -> SearchSpace:
+    """Grow a search space until the best graph found stops improving.
 
     Without memory for one parent from outside there is one search and no expansion.
     """
@@ -97,8 +97,8 @@ def expand(
         considered = wider
         if table_bytes(target, considered, plus_one=False) > memory:
             break
-    space = SearchSpace(target.names, tables.considered, best, score, tuple(rounds), time.perf_counter() - began)
-    return space, tables
+        del tables  # before the next ones take as much again
+    return SearchSpace(target.names, tables.considered, best, score, tuple(rounds), time.perf_counter() - began)
 
 
 def strongest(target: Target, considered: NDArray[np.bool_], used: Adjacency | None, most: int) -> NDArray[np.bool_]:

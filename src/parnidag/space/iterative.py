@@ -79,7 +79,7 @@ def iterative(
     table = as_data(data)
     target = Target.build(table, Gaussian() if score is None else score, EdgePrior() if prior is None else prior)
     begin = pc(table, alpha=alpha).adjacency if skeleton is None else as_space(skeleton, target.names).considered
-    space, _ = expand(
+    return expand(
         target,
         begin,
         seed=number,
@@ -88,4 +88,3 @@ def iterative(
         most_candidates=int(max_candidates),
         memory=float(memory),
     )
-    return space

@@ -113,13 +113,13 @@ def build_tables(
     plus_one
         Whether every subset may take one parent from outside; None means if there is memory for it.
     memory
-        Bytes that the tables may take.
+        Bytes that the tables may take; a search on them takes as much as their scores again, for a while.
     sums
         Whether sums are wanted too, or scores alone, which do for a search.
     """
     began = time.perf_counter()
     considered = considered & (target.problem.status == FREE)
-    plus_one = fitting_plus_one(target, considered, plus_one, memory)
+    plus_one = fitting_plus_one(target, considered, plus_one, memory, sums)
     try:
         arrays = _empty_tables(target, considered, plus_one, sums=sums)
     except MemoryError as error:
@@ -140,10 +140,12 @@ def make_draws(tables: CandidateTables, peaks: Floats | None = None) -> DrawArra
     return draw_arrays(tables.arrays, peaks)
 
 
-def fitting_plus_one(target: Target, considered: NDArray[np.bool_], plus_one: bool | None, memory: float) -> bool:
+def fitting_plus_one(
+    target: Target, considered: NDArray[np.bool_], plus_one: bool | None, memory: float, sums: bool = True
+) -> bool:
     """Return whether extras are stored, or refuse tables that do not fit."""
     memory = min(memory, MOST_MEMORY)
-    with_extras, without = (table_bytes(target, considered, extras) for extras in (True, False))
+    with_extras, without = (table_bytes(target, considered, extras, sums) for extras in (True, False))
     if plus_one is None:
         plus_one = with_extras <= memory
     needed = with_extras if plus_one else without
@@ -160,13 +162,14 @@ def fitting_plus_one(target: Target, considered: NDArray[np.bool_], plus_one: bo
     return plus_one
 
 
-def table_bytes(target: Target, considered: NDArray[np.bool_], plus_one: bool) -> float:
-    """Return the bytes that the tables of a search space would take."""
+def table_bytes(target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool = True) -> float:
+    """Return the bytes that the tables of a search space would take, with sums or scores alone."""
     free = target.problem.status == FREE
     candidates = (considered & free).sum(axis=0)
     extras = (free & ~considered).sum(axis=0) * plus_one
+    numbers = 3.0 + 2.0 * extras if sums else 1.0 + extras
     # beyond 2⁹⁰⁰ one more candidate makes no difference but an overflow
-    return float((2.0 ** np.minimum(candidates, 900) * (3.0 + 2.0 * extras)).sum()) * PLACES
+    return float((2.0 ** np.minimum(candidates, 900) * numbers).sum()) * PLACES
 
 
 def in_words(size: float) -> str:
