@@ -30,27 +30,16 @@ from parnidag._jit import entry
 from parnidag.data import Data
 from parnidag.memo import make_scratch
 from parnidag.samplers.base import new_chain
-from parnidag.samplers.partition import (
-    MOVES,
-    PartitionMCMC,
-    decide,
-    exact_value,
-    held_graph,
-    layers,
-    list_changed,
-    make_partition,
-    open_partition,
-    partition_step,
-    propose,
-    value_after,
-    value_all,
-)
+from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
 from parnidag.space.layout import open_tables
+from parnidag.space.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
+from parnidag.space.partition_moves import MOVES as PARTITION_MOVES
+from parnidag.space.partitions import exact_value, make_partition, open_partition, value_after, value_all
 from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target, lay_graph
 
 SCRIPT = Path(__file__).with_name("transitions_partition.py")
-PARTITION_MOVES = MOVES[:4]
+MOVES = (*PARTITION_MOVES, "edge_reversal")
 LOST_DIGITS = 1e-11
 """Sums keep 12 digits or more, see KEPT_DIGITS."""
 
@@ -406,7 +395,7 @@ def test_values_are_right_whatever_the_range_of_scores(name, far):
     """Corrected values equal those of a fresh count, bounds are never too low, and nothing drifts."""
     tables = build(name)
     tables = rewritten(tables, far_apart(1)) if far else tables
-    walk = make_partition(layers(tables.target.required), 1)
+    walk = make_partition(layers(tables.target.required), MOVE_WEIGHTS)
     worst = np.zeros(3)
     exact, bounds = compare_values(
         tables.arrays, make_draws(tables), walk, _random.random_state(1, 0), np.int64(2000), worst

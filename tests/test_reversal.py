@@ -23,7 +23,7 @@ from parnidag import EdgePrior, ParnidagError, scores
 from parnidag import run as run_module
 from parnidag.data import Data
 from parnidag.samplers.base import Prepared, new_chain, silent_stage
-from parnidag.samplers.reversal import REV
+from parnidag.samplers.rev import REV
 from parnidag.target import Target
 
 SCRIPT = Path(__file__).with_name("transitions_reversal.py")

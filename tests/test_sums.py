@@ -14,6 +14,7 @@ from parnidag import EdgePrior, scores
 from parnidag._jit import entry
 from parnidag._random import random_state
 from parnidag.data import Data
+from parnidag.space.filling import fill_sums
 from parnidag.space.layout import open_tables
 from parnidag.space.search import best_set, raise_peaks
 from parnidag.space.sums import (
@@ -26,7 +27,7 @@ from parnidag.space.sums import (
     peak,
     write_parents,
 )
-from parnidag.space.tables import CandidateTables, build_tables, fill_sums, make_draws
+from parnidag.space.tables import CandidateTables, build_tables, make_draws
 from parnidag.target import Target
 
 EPSILON = np.finfo(float).eps

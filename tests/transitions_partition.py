@@ -24,10 +24,11 @@ from transitions import DECISIONS, EXPLORER, G, install, key_of, starting_at
 
 from parnidag.data import Data
 from parnidag.prior import EdgePrior
-from parnidag.samplers import partition
 from parnidag.samplers.drawing import draw_graph, make_graph_draw
+from parnidag.samplers.partition import reverse_edges
 from parnidag.samplers.reversal import make_reversal, open_reversal
 from parnidag.scores import Gaussian
+from parnidag.space import partition_moves, partitions
 from parnidag.space.layout import open_tables
 from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target
@@ -41,7 +42,9 @@ PRIORS = {
     },
     4: {"free": EdgePrior(h=0.4), "constrained": EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0)])},
 }
-MIXTURES = {move: np.eye(4)[k] for k, move in enumerate(partition.MOVES[:4])} | {"mixture": partition.MOVE_WEIGHTS}
+MIXTURES = {move: np.eye(4)[k] for k, move in enumerate(partition_moves.MOVES)} | {
+    "mixture": partition_moves.MOVE_WEIGHTS
+}
 
 
 def spaces(n):
@@ -105,12 +108,10 @@ class Case:
         self.graph_law, self.law = laws(self.target, self.values, considered, plus_one)
         self.fresh = starting_at(self.target, self.target.required)
 
-    def at(self, level, weights=partition.MOVE_WEIGHTS):
+    def at(self, level, weights=partition_moves.MOVE_WEIGHTS):
         """A walk that stands at a partition."""
-        arrays = partition.make_partition(np.array(level), 1)
-        arrays.move_weights[:] = weights
-        run = partition.open_partition(arrays)
-        partition.value_all(self.opened, run)
+        run = partitions.open_partition(partitions.make_partition(np.array(level), weights))
+        partitions.value_all(self.opened, run)
         return run
 
     def error_of(self, run):
@@ -127,7 +128,7 @@ class Case:
 
     def step(self, weights, level):
         run = self.at(level, weights)
-        partition.partition_step(None, self.opened, run)
+        partition_moves.partition_step(None, self.opened, run)
         return tuple(run.level.tolist()), self.error_of(run)
 
     def draw(self, level):
@@ -139,7 +140,8 @@ class Case:
         """Draw a graph and try to reverse its edges: the partition and the graph that this leads to."""
         net, run = self.fresh(), self.at(level)
         draw_graph(net, self.opened, run.level, make_graph_draw(self.target), True)
-        partition.reverse_edges(net, self.opened, run, open_reversal(make_reversal(self.target)), tries)
+        reversal = open_reversal(make_reversal(self.target))
+        reverse_edges(net, self.opened, run, reversal, tries, np.zeros(2, np.int64))
         assert tuple(run.level.tolist()) == partition_of(net.position != -1)
         return tuple(run.level.tolist()), self.error_of(run), key_of(net)
 
@@ -203,9 +205,9 @@ def figures(n, prior, space):
 # ---------------------------------------------------------------------------------------------------------------------
 # Broken twins
 
-PRODUCTION_SPLITS = partition.log_splits
-PRODUCTION_EXTRAS = partition.only_extras_moved
-PRODUCTION_CONFIRM = partition.confirm
+PRODUCTION_SPLITS = partition_moves.log_splits
+PRODUCTION_EXTRAS = partitions.only_extras_moved
+PRODUCTION_CONFIRM = partition_moves.confirm
 
 
 def only_those_that_moved(run):
@@ -245,9 +247,9 @@ LOOSE = {"loose bounds", "not confirmed"}
 def main(n, prior="", broken=""):
     n = int(n)
     install(DECISIONS)
-    install(BROKEN.get(broken, {}), [partition])
+    install(BROKEN.get(broken, {}), [partitions, partition_moves])
     if broken in LOOSE:
-        partition.ROUNDING = 0.3
+        partitions.ROUNDING = 0.3
     priors = [prior] if prior else PRIORS[n]
     print(json.dumps({f"{name}, {space}": figures(n, name, space) for name in priors for space in spaces(n)}))
 

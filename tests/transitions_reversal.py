@@ -21,6 +21,7 @@ from transitions import DECISIONS, EXPLORER, G, install, judge, key_of, starting
 
 from parnidag.data import Data
 from parnidag.prior import EdgePrior
+from parnidag.samplers import rev as rev_sampler
 from parnidag.samplers import reversal
 from parnidag.scores import Gaussian
 from parnidag.space.layout import open_tables
@@ -59,7 +60,7 @@ def reversal_alone(net, tables, rev):
 
 
 def mixed_with_adr(net, tables, rev):
-    reversal.mixed_step(net, tables, rev, reversal.mixed_move(net, MIX))
+    rev_sampler.mixed_step(net, tables, rev, rev_sampler.mixed_move(net, MIX))
 
 
 KERNELS = {"reversal": reversal_alone, "REV": mixed_with_adr}

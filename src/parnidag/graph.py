@@ -10,8 +10,10 @@ from parnidag.errors import ParnidagError
 Adjacency = NDArray[np.bool_]
 
 
-def topological_order(adjacency: Adjacency) -> list[int] | None:
+def topological_order(adjacency: Adjacency, rng: np.random.Generator | None = None) -> list[int] | None:
     """Return the nodes with every parent before its children, or None when there is a cycle.
+
+    With a generator it is a random one of these orders, though not each is equally likely.
 
     Examples
     --------
@@ -22,7 +24,7 @@ def topological_order(adjacency: Adjacency) -> list[int] | None:
     ready = [int(node) for node in np.flatnonzero(waiting == 0)]
     order: list[int] = []
     while ready:
-        node = ready.pop(0)
+        node = ready.pop(0 if rng is None else int(rng.integers(len(ready))))
         order.append(node)
         for child in np.flatnonzero(adjacency[node]):
             waiting[child] -= 1
@@ -32,22 +34,9 @@ def topological_order(adjacency: Adjacency) -> list[int] | None:
 
 
 def random_topological_order(adjacency: Adjacency, rng: np.random.Generator) -> list[int]:
-    """Return the nodes in a random order with every parent before its children; the graph must be a DAG.
-
-    Examples
-    --------
-    >>> random_topological_order(np.array([[0, 0], [1, 0]], bool), np.random.default_rng(1))
-    [1, 0]
-    """
-    waiting = adjacency.sum(axis=0)
-    ready = [int(node) for node in np.flatnonzero(waiting == 0)]
-    order: list[int] = []
-    while ready:
-        order.append(ready.pop(int(rng.integers(len(ready)))))
-        for child in np.flatnonzero(adjacency[order[-1]]):
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                ready.append(int(child))
+    """Return a random order of the nodes of a DAG with every parent before its children."""
+    order = topological_order(adjacency, rng)
+    assert order is not None
     return order
 
 

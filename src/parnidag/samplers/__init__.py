@@ -5,7 +5,7 @@ from __future__ import annotations
 from parnidag.samplers.order import IterativeMCMC, OrderMCMC
 from parnidag.samplers.parni import PARNI
 from parnidag.samplers.partition import PartitionMCMC
-from parnidag.samplers.reversal import REV
+from parnidag.samplers.rev import REV
 from parnidag.samplers.structure import ADR, MC3
 
 __all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC"]

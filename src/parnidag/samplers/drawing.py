@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from parnidag._jit import kernel
 from parnidag._types import Codes, Floats, Integers, int64
+from parnidag.errors import ParnidagError
 from parnidag.net import Net, drop_parents, take_parents
+from parnidag.nodes import as_index
+from parnidag.samplers.restricted import RestrictedSampler
 from parnidag.space.layout import Tables
 from parnidag.space.sums import draw_parents, write_parents
 from parnidag.target import Target
+
+
+@dataclass(frozen=True)
+class DrawingSampler(RestrictedSampler):
+    """A sampler that walks over something else, orders or partitions, and draws graphs from it at regular intervals."""
+
+    graph_every: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.graph_every is None:
+            return
+        count = as_index(self.graph_every)
+        if count is None or count < 1:
+            raise ParnidagError(f"graph_every must be a whole number, 1 or more, or None, got {self.graph_every!r}")
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 10 a node, at least 500."""
+        return max(500, 10 * n_nodes)
+
+    def interval(self, target: Target) -> Integers:
+        """Return the iterations between drawn graphs, as an array of one."""
+        return np.array([target.n_nodes if self.graph_every is None else int(self.graph_every)])
 
 
 class GraphDraw(NamedTuple):

@@ -18,13 +18,10 @@ import numpy as np
 
 from parnidag._jit import entry
 from parnidag._types import Integers, int64
-from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, random_topological_order
 from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
-from parnidag.nodes import as_index
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
-from parnidag.samplers.drawing import GraphDraw, draw_graph, make_graph_draw
-from parnidag.samplers.restricted import RestrictedSampler
+from parnidag.samplers.drawing import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.space.expansion import MOST_CANDIDATES, check_expansion, expand
 from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
@@ -51,7 +48,7 @@ class OrderState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OrderMCMC(RestrictedSampler):
+class OrderMCMC(DrawingSampler):
     """Order MCMC on a search space (Friedman and Koller 2003; Kuipers, Suter and Moffa 2022).
 
     Walks over orders of the nodes by exchanging two neighbours, exchanging any two nodes, and taking a node out to put
@@ -77,28 +74,17 @@ class OrderMCMC(RestrictedSampler):
     50
     """
 
-    graph_every: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_graph_every(self.graph_every)
-
-    def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 10 a node, at least 500."""
-        return max(500, 10 * n_nodes)
-
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Put a new chain at a random order that agrees with its graph."""
         assert prepared.tables is not None
         chain.tables = prepared.tables
         rng = np.random.default_rng(chain.graph.rng)
         order = random_topological_order(chain.graph.position != ABSENT, rng)
-        every = target.n_nodes if self.graph_every is None else int(self.graph_every)
         chain.own = OrderState(
             make_order(order, SWAPS, RELOCATIONS),
             make_draws(prepared.tables),
             make_graph_draw(target),
-            np.array([every]),
+            self.interval(target),
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
@@ -164,12 +150,10 @@ class IterativeMCMC(OrderMCMC):
         self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
     ) -> Prepared:
         """Grow the search space and fill its tables."""
-        if considered is None:
-            raise ParnidagError(f"{self.name} needs a search space to begin with")
         with stages("search space"):
             space = expand(
                 target,
-                considered,
+                self.given(considered),
                 seed=seed,
                 by=self.by,
                 threshold=float(self.threshold),
@@ -185,15 +169,6 @@ class IterativeMCMC(OrderMCMC):
         assert prepared.space is not None
         assert prepared.space.best is not None
         return [prepared.space.best, *graphs[1:]]
-
-
-def check_graph_every(graph_every: object) -> None:
-    """Refuse anything but a whole number from 1 on, or None."""
-    if graph_every is None:
-        return
-    count = as_index(graph_every)
-    if count is None or count < 1:
-        raise ParnidagError(f"graph_every must be a whole number, 1 or more, or None, got {graph_every!r}")
 
 
 @entry

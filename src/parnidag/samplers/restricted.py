@@ -49,11 +49,15 @@ class RestrictedSampler:
         self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
     ) -> Prepared:
         """Fill the tables of the search space."""
+        given = self.given(considered)
+        with stages("tables"):
+            return Prepared(given, build_tables(target, given, plus_one=self.plus_one, memory=float(self.memory)))
+
+    def given(self, considered: Adjacency | None) -> Adjacency:
+        """Return the candidates, or say that they are missing."""
         if considered is None:
             raise ParnidagError(f"{self.name} needs a search space")
-        with stages("tables"):
-            tables = build_tables(target, considered, plus_one=self.plus_one, memory=float(self.memory))
-        return Prepared(considered, tables)
+        return considered
 
     def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
         """Start each chain at the best graph of a search of its own."""
@@ -70,18 +74,14 @@ class RestrictedSampler:
         return {"name": self.name, **asdict(self)}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Say which graphs the result is about."""
-        assert prepared.tables is not None
-        return space_caveats(prepared.tables.covers_everything, prepared.tables.plus_one)
-
-
-def space_caveats(everything: bool, plus_one: bool) -> list[str]:
-    """Say which graphs a sampler on a search space can reach; nothing if that is all of them."""
-    if everything:
-        return []
-    other = " and at most one other" if plus_one else ""
-    return [
-        f"only graphs of the search space were sampled: every node's parents are among its candidates{other}. Where "
-        "the space lacks a good graph, edges inside it can be far too probable too: compare with a grown space, "
-        "space.iterative, or with PARNI, REV, ADR or MC3, which sample all graphs"
-    ]
+        """Say which graphs the result is about; nothing if that is all of them."""
+        tables = prepared.tables
+        assert tables is not None
+        if tables.covers_everything:
+            return []
+        other = " and at most one other" if tables.plus_one else ""
+        return [
+            f"only graphs of the search space were sampled: every node's parents are among its candidates{other}. "
+            "Where the space lacks a good graph, edges inside it can be far too probable too: compare with a grown "
+            "space, space.iterative, or with PARNI, REV, ADR or MC3, which sample all graphs"
+        ]

@@ -16,15 +16,9 @@ from parnidag._jit import entry, kernel
 from parnidag._types import Floats, int64
 from parnidag.net import ONE, Problem
 from parnidag.prior import FREE
+from parnidag.space.filling import FillArrays, fill_scores, make_filling, open_filling
 from parnidag.space.layout import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
-from parnidag.space.tables import (
-    DEFAULT_MEMORY,
-    FillArrays,
-    fill_scores,
-    make_filling,
-    one_node_tables,
-    open_filling,
-)
+from parnidag.space.tables import DEFAULT_MEMORY, one_node_tables
 from parnidag.target import Target
 
 

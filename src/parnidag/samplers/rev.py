@@ -1,0 +1,157 @@
+"""REV: single-edge moves mixed with the edge reversal move (Grzegorczyk and Husmeier 2008)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag._jit import entry, leaf
+from parnidag._random import happens
+from parnidag._types import Integers, int64, is_number
+from parnidag.errors import ParnidagError
+from parnidag.net import ONE, GraphArrays, Net, Problem, Scratch, close_net, open_net
+from parnidag.samplers.base import Chain, Prepared, move_totals
+from parnidag.samplers.restricted import RestrictedSampler
+from parnidag.samplers.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
+from parnidag.samplers.structure import MOVES, adr_move, structure_step
+from parnidag.space.layout import DrawArrays, TableArrays, Tables, open_tables
+from parnidag.space.tables import make_draws
+from parnidag.target import Target
+from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
+
+EDGE_REVERSAL = int64(4)
+"""Counts after the moves of `structure`."""
+MIXED_MOVES = (*MOVES, "edge_reversal")
+
+
+class ReversalState(NamedTuple):
+    """One chain's arrays."""
+
+    draws: DrawArrays
+    reversal: ReversalArrays
+    tried: Integers
+    accepted: Integers
+
+
+@dataclass(frozen=True)
+class REV(RestrictedSampler):
+    """ADR with the new edge reversal move (Grzegorczyk and Husmeier, Machine Learning 71, 2008).
+
+    Most iterations add, delete or reverse one edge, as `ADR` does. The others turn an edge round and draw new parents
+    of both its nodes in proportion to their weight, which crosses valleys that single edges do not. What these draws
+    propose comes from the tables of a search space, but no graph is out of reach: the law is the posterior over all
+    graphs, whatever the space.
+
+    Parameters
+    ----------
+    plus_one
+        Whether a drawn parent set may have one parent from outside the candidates. None: if the tables then fit into
+        `memory`.
+    memory
+        Bytes that the tables may take.
+    probability
+        How often an iteration is an edge reversal, from 0 up to but not including 1, since reversals alone do not reach
+        every graph; 1/15 as in the article.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.REV(probability=0.1).probability
+    0.1
+    """
+
+    probability: float = 1.0 / 15.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_number(self.probability) or not 0.0 <= self.probability < 1.0:
+            raise ParnidagError(
+                f"probability must be a number from 0 up to but not including 1 (edge reversals alone do not reach "
+                f"every graph), got {self.probability!r}"
+            )
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 100 a node, at least 5000."""
+        return max(5000, 100 * n_nodes)
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
+        """Give a new chain its working memory and counters."""
+        assert prepared.tables is not None
+        chain.tables = prepared.tables
+        tried, accepted = np.zeros((2, len(MIXED_MOVES)), np.int64)
+        chain.own = ReversalState(make_draws(prepared.tables), make_reversal(target), tried, accepted)
+
+    def advance(self, target: Target, chain: Chain, steps: int) -> int:
+        """Run at most `steps` iterations in place and return how many were made."""
+        assert chain.tables is not None
+        scratch = chain.scratch(target)
+        return int(
+            advance_reversal(
+                target.problem,
+                chain.graph,
+                scratch,
+                chain.trace,
+                chain.tables.arrays,
+                chain.own,
+                float(self.probability),
+                int64(steps),
+            )
+        )
+
+    def totals(self, chain: Chain) -> dict[str, float]:
+        """Return how often moves were tried and accepted, and how often the tables did not hold what was needed."""
+        outside = float(chain.own.reversal.outside[0])
+        return move_totals(MIXED_MOVES, chain.own.tried, chain.own.accepted) | {"edge_reversal_outside": outside}
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Return nothing: the law is the posterior over all graphs."""
+        return []
+
+
+@entry
+def advance_reversal(
+    problem: Problem,
+    graph: GraphArrays,
+    scratch: Scratch,
+    trace_arrays: TraceArrays,
+    table_arrays: TableArrays,
+    state: ReversalState,
+    probability: float,
+    steps: int,
+) -> int:
+    """Run REV for at most `steps` iterations."""
+    net: Net = open_net(problem, graph, scratch)
+    trace = open_trace(trace_arrays)
+    tables = open_tables(table_arrays, state.draws)
+    rev = open_reversal(state.reversal)
+    done = int64(0)
+    if begin_segment(net, trace):
+        while done < steps:
+            move = mixed_move(net, probability)
+            accepted = mixed_step(net, tables, rev, move)
+            state.tried[move] += ONE
+            state.accepted[move] += accepted
+            done += ONE
+            if not observe(net, trace):
+                break
+    close_net(net, graph)
+    close_trace(trace, trace_arrays)
+    return done
+
+
+@leaf
+def mixed_move(net: Net, probability: float) -> int:
+    """Choose an edge reversal with the given probability, else one of ADR's moves."""
+    if happens(net.rng, probability):
+        return EDGE_REVERSAL
+    return adr_move(net)
+
+
+@leaf
+def mixed_step(net: Net, tables: Tables, rev: Reversal, move: int) -> bool:
+    """Try one move; True when the graph changed."""
+    if move == EDGE_REVERSAL:
+        return reversal_move(net, tables, rev)
+    return structure_step(net, move)
