@@ -1,7 +1,7 @@
 """The command line: demo, sample, exact and simulate.
 
-Only this module turns words into objects. Everything heavy is imported inside the commands, so that ``--help`` and a
-mistyped option answer at once.
+Words become objects in `cli_options`. Everything heavy is imported inside the commands, so that ``--help`` and a mistyped
+option answer at once.
 """
 
 from __future__ import annotations
@@ -9,23 +9,19 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, CycloptsError, Group, Parameter, Token
+from cyclopts import App, CycloptsError, Parameter
 
 from parnidag._version import __version__
-from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, print_edges, say
+from parnidag.cli_options import MaybeWhole, ModelOptions, OutputOptions, SamplingOptions, Whole, check_writable
+from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, say
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
-    from parnidag.data import Data
     from parnidag.posterior import Posterior
-    from parnidag.prior import EdgePrior
-    from parnidag.samplers.base import Sampler
-    from parnidag.target import Score
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
@@ -41,232 +37,11 @@ DEMO_DRAWS = 500
 """Half the default, which is plenty for the demo's network and keeps it to a few seconds."""
 
 
-def _whole(kind: type, tokens: Sequence[Token]) -> int:
-    """Read a whole number; 1.5 is refused, not rounded."""
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        raise ValueError(f"{tokens[0].value} is not a whole number") from None
-
-
-Whole = Annotated[int, Parameter(converter=_whole)]
-MaybeWhole = Annotated[int | None, Parameter(converter=_whole)]
-
 app = App(
     name="parnidag",
     help="The posterior over causal graphs: how probable every edge is, from a table of data.",
     version=f"parnidag {__version__}",
 )
-
-
-@Parameter(name="*", group=Group("Model", sort_key=2))
-@dataclass(frozen=True)
-class ModelOptions:
-    """What the data mean: the score and the prior over graphs."""
-
-    g: Annotated[float, Parameter(name="--g")] = 10.0
-    """Prior variance of an edge's weight, in units of the child's noise variance."""
-
-    h: Annotated[float | None, Parameter(name="--h")] = None
-    """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). Default: 1 / number of nodes."""
-
-    forbid: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
-    """An edge that no graph may have, written "parent,child" or "parent->child". Repeatable."""
-
-    require: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
-    """An edge that every graph must have, written the same way. Repeatable."""
-
-    max_parents: MaybeWhole = None
-    """The most parents a node may have."""
-
-    missing: Literal["raise", "drop"] = "raise"
-    """What to do with missing values: refuse the data, or drop the rows that have one."""
-
-    def data(self, path: Path) -> Data:
-        """Read the table."""
-        from parnidag.data import Data
-
-        return Data(path, missing=self.missing)
-
-    def prior(self) -> EdgePrior:
-        """Build the prior over graphs."""
-        from parnidag.prior import EdgePrior
-
-        return EdgePrior(
-            h=self.h,
-            forbidden=[_edge("--forbid", text) for text in self.forbid],
-            required=[_edge("--require", text) for text in self.require],
-            max_parents=self.max_parents,
-        )
-
-
-@Parameter(name="*", group=Group("Sampling", sort_key=1))
-@dataclass(frozen=True)
-class SamplingOptions:
-    """How long the chains run, and which algorithm drives them."""
-
-    draws: Whole = 1000
-    """Graphs kept from each chain."""
-
-    tune: MaybeWhole = None
-    """Iterations before the first draw, not kept. Default: chosen from the number of nodes."""
-
-    thin: MaybeWhole = None
-    """Iterations from one draw to the next. Default: chosen from the number of nodes."""
-
-    chains: Whole = 4
-    """Independent chains; at least two are needed to judge convergence."""
-
-    seed: MaybeWhole = None
-    """Seed: the same one gives the same result. Default: a fresh one, kept in the result."""
-
-    sampler: Literal["parni", "adr", "mc3", "rev", "order", "partition", "iterative"] = "parni"
-    """The algorithm: PARNI-DAG; add-delete-reverse, plain structure MCMC or edge reversal; order, partition or
-    iterative MCMC, which sample a search space."""
-
-    kernel: Literal["gibbs", "printed"] | None = None
-    """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
-
-    edge_reversal: float | None = None
-    """Probability that an iteration of PARNI is an edge reversal. Default: 0."""
-
-    space: Annotated[str | None, Parameter(metavar="SPACE")] = None
-    """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
-    with the columns of the data as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else
-    "iterative"."""
-
-    alpha: float | None = None
-    """Significance level of the tests for --space pc or iterative. Default: 0.05."""
-
-    start: Annotated[str | None, Parameter(metavar="START")] = None
-    """Where chains start: "empty", or the last draws of an earlier run (FILE.nc). Default: graphs found by a search,
-    for adr and mc3 "empty"."""
-
-    def algorithm(self) -> Sampler:
-        """Build the sampler."""
-        from parnidag import samplers
-
-        given = {"kernel": self.kernel, "edge_reversal": self.edge_reversal}
-        chosen_here = {name: value for name, value in given.items() if value is not None}
-        if self.sampler == "parni":
-            return samplers.PARNI(**chosen_here)  # type: ignore[arg-type]
-        for name, value in chosen_here.items():
-            option = name.replace("_", "-")
-            raise ParnidagError(f"--{option} {value} belongs to --sampler parni, not to {self.sampler}")
-        chosen: dict[str, Callable[[], Sampler]] = {
-            "adr": samplers.ADR,
-            "mc3": samplers.MC3,
-            "rev": samplers.REV,
-            "order": samplers.OrderMCMC,
-            "partition": samplers.PartitionMCMC,
-            "iterative": samplers.IterativeMCMC,
-        }
-        return chosen[self.sampler]()
-
-    def search_space(self, data: Data, prior: EdgePrior, score: Score) -> object:
-        """Make or read the search space; None leaves it to the sampler."""
-        if self.alpha is not None and self.space not in ("pc", "iterative"):
-            raise ParnidagError("--alpha belongs to --space pc or --space iterative: add one of them")
-        if self.space is None:
-            return None
-        from parnidag import space
-
-        alpha = 0.05 if self.alpha is None else self.alpha
-        if self.space == "pc":
-            return space.pc(data, alpha=alpha)
-        if self.space == "iterative":
-            return space.iterative(data, prior=prior, score=score, alpha=alpha, seed=self.seed)
-        if self.space == "all":
-            import numpy as np
-
-            return ~np.eye(data.n_nodes, dtype=bool)
-        return _space_of_file(Path(self.space))
-
-    def first_graphs(self) -> object:
-        """Read where the chains start; None leaves it to the sampler."""
-        if self.start is None or self.start == "empty":
-            return self.start
-        return _earlier_result("--start", Path(self.start), '"empty", or a result (FILE.nc)')
-
-
-def _space_of_file(path: Path) -> object:
-    """Read the space of an earlier result, or a matrix of candidates."""
-    if path.suffix != ".csv":
-        known = '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)'
-        return _earlier_result("--space", path, known)
-    import pandas as pd
-
-    try:
-        matrix = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise ParnidagError(f"--space {path}: {error}") from error
-    if len(matrix.columns) == len(matrix) + 1:  # the names of the rows come first
-        return matrix.set_index(matrix.columns[0])
-    if len(matrix.columns) != len(matrix):
-        raise ParnidagError(
-            f"--space {path}: a matrix needs a row for each column and a heading with the names of the columns; "
-            f"it has {len(matrix)} rows and {len(matrix.columns)} columns below its first line"
-        )
-    matrix.index = matrix.columns
-    return matrix
-
-
-def _earlier_result(option: str, path: Path, known: str) -> Posterior:
-    if path.suffix != ".nc":
-        raise ParnidagError(f"{option} {path}: use {known}")
-    from parnidag.storage import load
-
-    return load(path)
-
-
-@Parameter(name="*", group=Group("Output", sort_key=3))
-@dataclass(frozen=True)
-class OutputOptions:
-    """What is printed and what is written."""
-
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.nc")] = None
-    """Save the posterior here, as netCDF."""
-
-    edges_csv: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None
-    """Save the matrix of edge probabilities here: a row for each parent, a column for each child."""
-
-    threshold: float = 0.5
-    """Print the edges at least this probable."""
-
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False
-    """Print nothing but errors."""
-
-    def check(self, data: Path) -> None:
-        """Refuse what cannot work before hours are spent on it."""
-        _check_readable(data)
-        if not 0 <= self.threshold <= 1:
-            raise ParnidagError(f"--threshold {self.threshold:g} must be between 0 and 1")
-        if self.output is not None and self.output.suffix != ".nc":
-            raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
-        if self.quiet and self.output is None and self.edges_csv is None:
-            raise ParnidagError("--quiet without --output or --edges-csv would leave nothing of the result")
-        _check_writable("--output", self.output, data)
-        _check_writable("--edges-csv", self.edges_csv, data, self.output)
-
-    def deliver(self, posterior: Posterior) -> None:
-        """Save first, so that nothing on the screen can cost the result, then print."""
-        from parnidag.simulation import write_csv
-
-        if self.output is not None:
-            posterior.save(self.output)
-        if self.edges_csv is not None:
-            table = posterior.edge_probabilities
-            write_csv(
-                self.edges_csv, list(table.columns), table.to_numpy(), row_names=list(table.index), corner="parent"
-            )
-        if self.quiet:
-            return
-        print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
-        print_conclusion(posterior)
-        for path in filter(None, (self.output, self.edges_csv)):
-            say(f"Saved {path}")
-        if self.output is None:
-            say("The posterior itself was not saved: add -o posterior.nc to keep it.")
 
 
 @app.command
@@ -411,8 +186,8 @@ def simulate(
     for option, path in (("--output", output), ("--truth", truth)):
         if path is not None and path.suffix != ".csv":
             raise ParnidagError(f"{option} {path}: tables are written as CSV, so name it *.csv")
-    _check_writable("--output", output)
-    _check_writable("--truth", truth, output)
+    check_writable("--output", output)
+    check_writable("--truth", truth, output)
     if nodes < 2:
         raise ParnidagError(f"--nodes {nodes}: a graph to be found needs at least 2 nodes")
     simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
@@ -490,34 +265,3 @@ def _exit_code(posterior: Posterior) -> int:
         return 0
     sys.stderr.write("parnidag: interrupted: this is what the chains had found by then\n")
     return INTERRUPTED
-
-
-def _edge(option: str, text: str) -> tuple[str, str]:
-    """Read "parent,child", "parent->child" or "parent→child"; arrows first, since names may hold commas."""
-    for separator in ("->", "→", ","):
-        names = [name.strip() for name in text.split(separator)]
-        if len(names) == 2 and all(names):
-            return names[0], names[1]
-    raise ParnidagError(f'{option} {text!r} must be one edge, written "parent,child" or "parent->child"')
-
-
-def _check_readable(path: Path) -> None:
-    if not path.exists():
-        raise ParnidagError(f"{path}: no such file")
-    if path.is_dir():
-        raise ParnidagError(f"{path} is a folder, not a table")
-    if not os.access(path, os.R_OK):
-        raise ParnidagError(f"{path} may not be read: permission denied")
-
-
-def _check_writable(option: str, path: Path | None, *others: Path | None) -> None:
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise ParnidagError(f"{option} {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ParnidagError(f"{option} {path} is a folder, not a file name")
-    if not os.access(path.parent, os.W_OK):
-        raise ParnidagError(f"{option} {path}: the folder {path.parent} may not be written to")
-    if path.resolve() in [other.resolve() for other in others if other is not None]:
-        raise ParnidagError(f"{option} {path} would overwrite another file of this command")
