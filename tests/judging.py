@@ -40,6 +40,29 @@ def chain_probabilities(posterior):
     return result.reshape(-1, n, n)
 
 
+def graph_p_value(drawn, graphs, law):
+    """p-value of a χ² test of stored draws, nearly independent, against the law of graphs; rare graphs count as one."""
+    index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
+    flat = drawn.reshape(-1, *drawn.shape[-2:])
+    visits = np.bincount([index[graph.tobytes()] for graph in flat], minlength=len(graphs))
+    law = np.asarray(law)
+    assert not visits[law == 0.0].any(), "a graph that the law rules out was drawn"
+    likely = law * visits.sum() > 20
+    observed = np.append(visits[likely], visits[~likely].sum())
+    expected = np.append(law[likely], law[~likely].sum()) * visits.sum()
+    keep = expected > 0.0
+    return stats.chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue
+
+
+def assert_same_run(one, other):
+    """The same bits throughout."""
+    assert (one.log_posterior == other.log_posterior).all()
+    assert (one.graphs == other.graphs).all()
+    assert (one.record.batch_counts == other.record.batch_counts).all()
+    assert (one.best.adjacency == other.best.adjacency).all()
+    assert one.best.log_posterior == other.best.log_posterior
+
+
 class FlatScore:
     """A score that ignores the data, so that the posterior is the prior."""
 

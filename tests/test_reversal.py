@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference
-from judging import SMALLEST_P, chain_probabilities, smallest_p_value
+from judging import SMALLEST_P, assert_same_run, chain_probabilities, smallest_p_value
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
 
 import parnidag
@@ -238,13 +238,6 @@ def test_chain_finds_its_way_from_a_start_outside_the_tables():
 @pytest.fixture(scope="module")
 def table():
     return parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
-
-
-def assert_same_run(one, other):
-    assert (one.log_posterior == other.log_posterior).all()
-    assert (one.graphs == other.graphs).all()
-    assert (one.record.batch_counts == other.record.batch_counts).all()
-    assert (one.best.adjacency == other.best.adjacency).all()
 
 
 def test_threads_and_segment_lengths_do_not_change_a_bit(table, monkeypatch):

@@ -1,7 +1,7 @@
 """The command line: demo, sample, exact and simulate.
 
-Words become objects in `cli_options`. Everything heavy is imported inside the commands, so that ``--help`` and a mistyped
-option answer at once.
+Words become objects in `cli_options`. Everything heavy is imported inside the commands, so that ``--help`` and a
+mistyped option answer at once.
 """
 
 from __future__ import annotations
