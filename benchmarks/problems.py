@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+import numpy as np
+import pandas as pd
 
 import parnidag
 from parnidag.data import Data
+from parnidag.graph import topological_order
 from parnidag.prior import EdgePrior
 from parnidag.scores import Gaussian
 from parnidag.target import Target
 
 SHAPES = {"protein": ("sachs.csv", 11, 17, 853), "gsim100": ("gsim100.csv", 100, 161, 100)}
 """File, nodes, edges and rows of each data set of the paper."""
+RANDOM_NETWORKS = {"strong50": (50, 100, 1000), "strong100": (100, 200, 1000), "dense": (20, 95, 200)}
+"""Nodes, edges and rows: strong signals, which make steep valleys between graphs, and half of all possible edges."""
+KNOWN_NETWORKS = {f"{net}-N{rows}": (net, rows) for net in ("ecoli70", "arth150") for rows in (100, 1000)}
+"""Networks whose coefficients are in the data folder, and rows to draw from them."""
 
 
 @dataclass(frozen=True)
@@ -22,22 +32,62 @@ class Problem:
     name: str
     data: Data
     target: Target
+    data_set: int = 0
+    """Seed of simulated data; 0 for real data, of which there is one set."""
 
 
-def load(name: str, data_dir: Path | None) -> Problem:
+def load(name: str, data_dir: Path | None, seed: int = 1) -> Problem:
     """Return one of the paper's data sets, simulated when there is no folder that holds it."""
     file, nodes, edges, rows = SHAPES[name]
     if data_dir is not None and (data_dir / file).exists():
         return build(name, Data(data_dir / file))
-    return simulated(f"{name}-like, simulated", nodes, edges, rows)
+    return simulated(f"{name}-like, simulated", nodes, edges, rows, seed)
 
 
 def simulated(name: str, nodes: int, edges: int, rows: int, seed: int = 1) -> Problem:
     """Return a random linear network's data."""
     simulation = parnidag.simulate(nodes=nodes, edges=edges, rows=rows, seed=seed)
-    return build(name, Data(simulation.values, names=simulation.names))
+    return build(name, Data(simulation.values, names=simulation.names), seed)
 
 
-def build(name: str, data: Data) -> Problem:
+def build(name: str, data: Data, data_set: int = 0) -> Problem:
     """Return the paper's target on some data: g = 10, h = 1/n."""
-    return Problem(name, data, Target.build(data, Gaussian(g=10), EdgePrior()))
+    return Problem(name, data, Target.build(data, Gaussian(g=10), EdgePrior()), data_set)
+
+
+def from_network(name: str, data_dir: Path | None, seed: int) -> Problem | None:
+    """Draw rows from a linear Gaussian network; None without a folder that holds its coefficients."""
+    net, rows = KNOWN_NETWORKS[name]
+    if data_dir is None or not (data_dir / f"{net}_nodes.csv").exists():
+        return None
+    nodes = pd.read_csv(data_dir / f"{net}_nodes.csv", dtype={"node": str}).set_index("node")
+    edges = pd.read_csv(data_dir / f"{net}_edges.csv", dtype={"from": str, "to": str})
+    weights = np.zeros((len(nodes), len(nodes)))
+    place = {node: k for k, node in enumerate(nodes.index)}
+    weights[[place[node] for node in edges["from"]], [place[node] for node in edges["to"]]] = edges["coef"]
+    order = topological_order(weights != 0)
+    if order is None:
+        raise ValueError(f"the edges of {net} form a cycle")
+    noise = np.random.default_rng(seed).standard_normal((rows, len(nodes)))
+    values = nodes["intercept"].to_numpy() + noise * nodes["sd"].to_numpy()
+    for j in order:
+        values[:, j] += values @ weights[:, j]
+    return build(name, Data(values, names=list(nodes.index)), seed)
+
+
+def from_random_network(name: str, data_dir: Path | None, seed: int) -> Problem:
+    """Return data of a random network, which need no folder."""
+    return simulated(name, *RANDOM_NETWORKS[name], seed)
+
+
+LOADERS: dict[str, Callable[[Path | None, int], Problem | None]] = {
+    **{name: partial(load, name) for name in SHAPES},
+    **{name: partial(from_network, name) for name in KNOWN_NETWORKS},
+    **{name: partial(from_random_network, name) for name in RANDOM_NETWORKS},
+}
+"""Every problem by name: (data folder, seed of simulated data) → problem, None when it needs the folder."""
+
+
+def replicate(name: str, data_dir: Path | None, number: int) -> Problem | None:
+    """Return replicate 0, 1, … of a problem: simulated data have seed number + 1, real data are always the same."""
+    return LOADERS[name](data_dir, number + 1)

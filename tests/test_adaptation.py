@@ -67,7 +67,7 @@ def adapted(sampler, tune, iterations, seed=3):
 
 
 def eta(chain):
-    odds = chain.own.eta_odds
+    odds = chain.own.parni.eta_odds
     return odds / (1 + odds)
 
 
@@ -77,7 +77,7 @@ def test_eta_follows_equation_9(kind):
     tune, kappa = 1000, 0.01
     _, before = adapted(samplers.PARNI(eta=kind), tune, tune - 1)
     _, chain = adapted(samplers.PARNI(eta=kind), tune, tune)
-    warm, seen = chain.own.warm, before.graph.visits / (tune - 1)
+    warm, seen = chain.own.parni.warm, before.graph.visits / (tune - 1)
     off = ~np.eye(8, dtype=bool)
     if kind == "symmetric":
         mixed = kappa + (1 - 2 * kappa) * (0.5 * warm + 0.25 * (seen + seen.T))
@@ -85,7 +85,7 @@ def test_eta_follows_equation_9(kind):
     else:
         expected = kappa + (1 - 2 * kappa) * (0.5 * warm + 0.5 * seen)
     assert eta(chain)[off] == pytest.approx(expected[off], rel=1e-12)
-    assert chain.own.eta_logit[off] == pytest.approx(np.log(chain.own.eta_odds[off]), rel=1e-12)
+    assert chain.own.parni.eta_logit[off] == pytest.approx(np.log(chain.own.parni.eta_odds[off]), rel=1e-12)
 
 
 def test_tuning_freezes_eta_and_omega_and_always_goes_on():
@@ -93,7 +93,7 @@ def test_tuning_freezes_eta_and_omega_and_always_goes_on():
         _, at_end = adapted(samplers.PARNI(adapt=adapt), 2000, 2000)
         _, later = adapted(samplers.PARNI(adapt=adapt), 2000, 20_000)
         assert (eta(at_end) != eta(later)).any() == moves_on
-        assert (at_end.own.floats[0] != later.own.floats[0]) == moves_on
+        assert (at_end.own.parni.floats[0] != later.own.parni.floats[0]) == moves_on
 
 
 def test_kappa_bounds_eta():
@@ -126,10 +126,10 @@ def test_every_pair_is_in_its_bucket():
     """The table from which neighbourhoods are drawn holds each pair once, under a bound that covers it."""
     target = Target.build(Data(reference.small_values(8)), scores.Gaussian(), EdgePrior())
     chain = new_chain(target, target.required, 1, 0)
-    sampler = samplers.PARNI(kappa=1e-7)
+    sampler = samplers.PARNI(kappa=1e-7, moves="paper")
     sampler.begin(target, Prepared(warm=np.exp(np.random.default_rng(4).uniform(-14.0, -0.1, (8, 8)))), chain, 0)
     sampler.advance(target, chain, 1)
-    own = chain.own
+    own = chain.own.parni
     a = np.minimum(1.0, own.eta_odds)
     chance = a + a.T - a * a.T
     pairs = own.pairs[: own.bucket_start[-1]]

@@ -57,13 +57,25 @@ def test_chains_frozen_apart_are_not_converged_and_the_edge_is_named():
     counts, iterations = bernoulli_counts(np.random.default_rng(19), probabilities)
     found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings={"draws": 500}))
     assert found.converged is False
-    assert found.verdict == "not converged: chains disagree on 1 edge, by up to 1.00"
+    modes = "chains sit in 2 separated modes (chains 1, 2 and 3 | 4), at nodes B and C"
+    assert found.verdict == f"not converged: {modes}"
     assert found.rhat_edges_max == math.inf
     assert found.edges_rhat_above == 1
     assert found.worst_edges[0] == ("B", "C", [1.0, 1.0, 1.0, 0.0])
-    assert "B → C (0.00 … 1.00)" in found.advice[0]
-    assert "draws=2000" in found.advice[0]
+    assert "chains disagree on 1 edge, most on B → C (0.00 … 1.00)" in found.advice[0]
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rhat_edges_max"] == "inf"
+
+
+def test_chains_that_disagree_but_move_should_run_longer():
+    probabilities = np.tile([0.2, 0.5, 1.0], (CHAINS, BATCHES, 1))
+    probabilities[3, BATCHES // 2 :, 2] = 0.0
+    counts, iterations = bernoulli_counts(np.random.default_rng(19), probabilities)
+    found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings={"draws": 500}))
+    assert found.converged is False
+    assert found.verdict == "not converged: chains disagree on 1 edge, by up to 0.50"
+    assert [group.kind for group in found.modes] == ["slow"]
+    assert "B → C (0.50 … 1.00)" in found.advice[0]
+    assert "draws=2000" in found.advice[0]
 
 
 def test_a_log_posterior_that_has_not_settled_is_not_converged():

@@ -23,8 +23,11 @@ from parnidag.target import Target, lay_graph
 SAMPLERS = {
     "MC3": samplers.MC3(),
     "ADR": samplers.ADR(),
-    "gibbs": samplers.PARNI(),
-    "printed": samplers.PARNI(kernel="printed", eta="paper", adapt="always"),
+    "gibbs": samplers.PARNI(moves="paper"),
+    "printed": samplers.PARNI(kernel="printed", eta="paper", adapt="always", moves="paper"),
+    "mixed": samplers.PARNI(),
+    "moves": samplers.PARNI(moves={"adr": 0.1, "exchange": 0.3, "swap_parent": 0.3, "node_swap": 0.3}),
+    "MC3 and exchange": samplers.MC3(exchange=0.5),
 }
 CONSTRAINTS = {
     "free": EdgePrior(h=0.2),

@@ -47,6 +47,11 @@ def test_packing_against_a_naive_twin(graphs):
         ({"graph_index": np.full((1, 2), 99)}, "point at stored graphs"),
         ({"best_edges": np.array([9], dtype=np.int32)}, "edge codes"),
         ({"exact_probabilities": np.zeros((2, 2))}, "exact_probabilities"),
+        ({"start_offsets": np.array([0, 1])}, "start_offsets"),
+        ({"start_edges": np.array([1], dtype=np.int32)}, "start_offsets"),
+        ({"start_offsets": np.array([0, 2]), "start_edges": np.array([1], dtype=np.int32)}, "start_offsets"),
+        ({"start_offsets": np.array([0, 0, 1]), "start_edges": np.array([1], dtype=np.int32)}, "for each chain"),
+        ({"start_offsets": np.array([0, 1]), "start_edges": np.array([9], dtype=np.int32)}, "edge codes"),
     ],
 )
 def test_inconsistent_records_are_refused(changes, message):
@@ -57,6 +62,12 @@ def test_inconsistent_records_are_refused(changes, message):
 def test_a_consistent_record_is_taken_as_it_is():
     record = RunRecord(**FIELDS)
     assert all(getattr(record, name) is value for name, value in FIELDS.items())
+
+
+def test_where_chains_started_is_known_or_not():
+    record = RunRecord(**FIELDS, start_offsets=np.array([0, 2]), start_edges=np.array([1, 5], dtype=np.int32))
+    assert record.start_of(0).tolist() == [1, 5]
+    assert RunRecord(**FIELDS).start_of(0) is None
 
 
 def test_settings_with_numpy_values_become_plain_json():

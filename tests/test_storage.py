@@ -41,6 +41,8 @@ def run_record(nodes=("A", "β → γ", "naïve 数"), **changes):
             "interrupted": False,
             "x": None,
         },
+        "start_offsets": np.array([0, 2, 2]),
+        "start_edges": np.array([1, 5], dtype=np.int32),
     }
     return RunRecord(**(fields | changes))
 
@@ -57,6 +59,8 @@ def exact_record():
         best_edges=np.zeros(0, dtype=np.int32),
         best_log_posterior=float("nan"),
         statistics={},
+        start_offsets=None,
+        start_edges=None,
         exact_probabilities=np.random.default_rng(2).random((3, 3)),
         log_evidence=-1234.5678,
     )
@@ -92,10 +96,22 @@ def test_exact_draws_without_batches_round_trip(tmp_path):
     record = run_record(
         batch_counts=np.zeros((0, 0, 3), dtype=np.int64),
         batch_iterations=np.zeros((0, 0), dtype=np.int64),
+        start_offsets=None,
+        start_edges=None,
         exact_probabilities=np.full((3, 3), 0.25),
         log_evidence=-1.0,
     )
     assert_same(load(save_record(record, tmp_path / "exact.nc")).record, record)
+
+
+def test_files_that_do_not_say_where_chains_started_are_read(tmp_path):
+    record = run_record()
+    dataset = xr.load_dataset(save_record(record, tmp_path / "new.nc"), engine="h5netcdf")
+    older = dataset.drop_vars(["start_offsets", "start_edges"])
+    older.to_netcdf(tmp_path / "older.nc", engine="h5netcdf")
+    found = load(tmp_path / "older.nc").record
+    assert found.start_of(0) is None
+    assert_same(found, run_record(start_offsets=None, start_edges=None))
 
 
 def test_large_arrays_are_compressed_and_exact(tmp_path):

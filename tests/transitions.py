@@ -8,7 +8,6 @@ judges them. A third argument names one of the BROKEN twins, which must fail.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import sys
@@ -24,10 +23,11 @@ import reference  # noqa: E402
 from parnidag import net as net_module  # noqa: E402
 from parnidag import samplers  # noqa: E402
 from parnidag.data import Data  # noqa: E402
+from parnidag.moves import single_edge  # noqa: E402
 from parnidag.net import open_net  # noqa: E402
 from parnidag.prior import EdgePrior  # noqa: E402
 from parnidag.samplers import blocks as block_kernels  # noqa: E402
-from parnidag.samplers import neighbourhood, structure, tuning  # noqa: E402
+from parnidag.samplers import neighbourhood, tuning  # noqa: E402
 from parnidag.samplers.base import Prepared, new_chain  # noqa: E402
 from parnidag.scores import Gaussian  # noqa: E402
 from parnidag.target import Target  # noqa: E402
@@ -118,12 +118,13 @@ DECISIONS = {
 
 
 def transition_matrix(target, graphs, step, own=None):
-    """P[s, t] of one `step(net, own)` from every graph."""
+    """P[s, t] of one `step(net, own)` from every graph; what leaves the allowed graphs is missing from its row."""
     index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
     matrix = np.zeros((len(graphs), len(graphs)))
     for s, graph in enumerate(graphs):
         for weight, key in step(starting_at(target, graph), own):
-            matrix[s, index[key]] += weight
+            if key in index:
+                matrix[s, index[key]] += weight
     return matrix
 
 
@@ -147,22 +148,22 @@ def frozen_parni(target, kernel, omega, seed=3):
     chain = new_chain(target, target.required, 0, 0)
     n = target.n_nodes
     rng = np.random.default_rng(seed)
-    sampler = samplers.PARNI(kernel=kernel)
+    sampler = samplers.PARNI(kernel=kernel, moves="paper")
     sampler.begin(target, Prepared(warm=rng.uniform(0.05, 0.95, (n, n))), chain, 0)
-    run = tuning.open_parni(chain.own)
+    run = tuning.open_parni(chain.own.parni)
     run.omega = omega
     net = open_net(target.problem, chain.graph, chain.scratch(target))
     tuning.refresh_eta(net, run, 0)
     return run
 
 
-def structure_steps(choose_move):
+def single_edge_steps(choose_move):
     """Yield every outcome of one step of MC3 or ADR."""
 
     def outcomes(fresh, own):
         def once():
             net = fresh()
-            structure.structure_step(net, choose_move(net))
+            single_edge.single_edge_step(net, choose_move(net))
             return key_of(net)
 
         return EXPLORER.outcomes(once)
@@ -171,11 +172,19 @@ def structure_steps(choose_move):
 
 
 def parni_steps(fresh, run):
-    """Yield every outcome of one iteration of PARNI, frozen.
+    """Yield every outcome of one iteration of PARNI, frozen."""
+    draw_from(chances_of_blocks(fresh, run))
 
-    Its two halves, drawing the blocks and visiting them, are enumerated one after the other: many ways of drawing lead
-    to the same ordered blocks.
-    """
+    def once():
+        net = fresh()
+        block_kernels.parni_iteration(net, run)
+        return key_of(net)
+
+    return EXPLORER.outcomes(once)
+
+
+def chances_of_blocks(fresh, run):
+    """Return how likely each ordered list of blocks is; many ways of drawing lead to the same one."""
 
     def draw():
         neighbourhood.draw_neighbourhoods(fresh(), run)
@@ -184,20 +193,20 @@ def parni_steps(fresh, run):
     chances = {}
     for weight, blocks in EXPLORER.outcomes(draw):
         chances[blocks] = chances.get(blocks, 0.0) + weight
-    install({"draw_neighbourhoods": lambda net, run: None}, [block_kernels])  # the blocks are given from here on
-    for (codes, pairs), chance in chances.items():
-        for weight, key in EXPLORER.outcomes(functools.partial(visit_blocks, fresh, run, codes, pairs)):
-            yield weight * chance, key
+    return chances
 
 
-def visit_blocks(fresh, run, codes, pairs):
-    """Run the second half of an iteration on given blocks."""
-    net = fresh()
-    run.blocks = len(pairs)
-    run.block_codes[: run.blocks] = np.frombuffer(codes, np.int32)
-    run.block_pairs[: run.blocks] = np.frombuffer(pairs, np.bool_)
-    block_kernels.parni_iteration(net, run)
-    return key_of(net)
+def draw_from(chances):
+    """Let the next iterations draw their blocks in one decision."""
+    lists, weights = tuple(chances), tuple(chances.values())
+
+    def draw_neighbourhoods(net, run):
+        codes, pairs = lists[EXPLORER.decide(weights)]
+        run.blocks = len(pairs)
+        run.block_codes[: run.blocks] = np.frombuffer(codes, np.int32)
+        run.block_pairs[: run.blocks] = np.frombuffer(pairs, np.bool_)
+
+    install({"draw_neighbourhoods": draw_neighbourhoods}, [block_kernels])
 
 
 def printed_equation_7(run):
@@ -253,14 +262,18 @@ def judge(target, values, step, own=None):
     """How far one step is from leaving the posterior invariant, and from being reversible."""
     graphs, posterior, _ = reference.enumerate_posterior(target, values, G)
     matrix = transition_matrix(target, graphs, step, own)
+    return {**deviations(matrix, posterior), "total_variation": float(total_variation(matrix, posterior))}
+
+
+def deviations(matrix, posterior):
+    """What is wrong with a transition matrix, and how much it moves."""
     flow = posterior[:, None] * matrix
     return {
-        "graphs": len(graphs),
+        "graphs": len(matrix),
         "rows": float(abs(matrix.sum(axis=1) - 1.0).max()),
         "invariance": float(abs(posterior @ matrix - posterior).max()),
         "reversibility": float(abs(flow - flow.T).max()),
         "moves": float((posterior * (1.0 - np.diag(matrix))).sum()),
-        "total_variation": float(total_variation(matrix, posterior)),
     }
 
 
@@ -278,8 +291,8 @@ PRIORS = {
     "one parent": EdgePrior(h=0.4, max_parents=1, log_odds={(1, 2): 0.7}),
 }
 KERNELS = {
-    "MC3": structure_steps(lambda net: structure.FLIP),
-    "ADR": structure_steps(structure.adr_move),
+    "MC3": single_edge_steps(lambda net: single_edge.FLIP),
+    "ADR": single_edge_steps(single_edge.adr_move),
     "PARNI gibbs": parni_steps,
     "PARNI printed": parni_steps,
 }

@@ -23,10 +23,10 @@ import transitions
 from transitions import DECISIONS, EXPLORER, G, install, key_of, starting_at
 
 from parnidag.data import Data
+from parnidag.moves.reversal import make_reversal, open_reversal
 from parnidag.prior import EdgePrior
 from parnidag.samplers.drawing import draw_graph, make_graph_draw
 from parnidag.samplers.partition import reverse_edges
-from parnidag.samplers.reversal import make_reversal, open_reversal
 from parnidag.scores import Gaussian
 from parnidag.space import partition_moves, partitions
 from parnidag.space.layout import open_tables

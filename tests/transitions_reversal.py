@@ -20,9 +20,9 @@ import transitions
 from transitions import DECISIONS, EXPLORER, G, install, judge, key_of, starting_at
 
 from parnidag.data import Data
+from parnidag.moves import reversal
 from parnidag.prior import EdgePrior
 from parnidag.samplers import rev as rev_sampler
-from parnidag.samplers import reversal
 from parnidag.scores import Gaussian
 from parnidag.space.layout import open_tables
 from parnidag.space.sums import log_sum, log_sum_hitting

@@ -55,7 +55,16 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         best_log_posterior=best_score,
         statistics=_statistics(run),
         settings=settings,
+        **_starts(run),
     )
+
+
+def _starts(run: Run) -> dict[str, Any]:
+    """Return the fields of a record that say where the chains started."""
+    assert run.starts is not None
+    graphs = [edge_codes(graph) for graph in run.starts]
+    ends = np.cumsum([codes.size for codes in graphs], dtype=np.int64)
+    return {"start_offsets": np.append(np.int64(0), ends), "start_edges": np.concatenate(graphs)}
 
 
 def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
@@ -140,7 +149,7 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
         if log.chain.graph.integers[3:5].any():  # samplers on tables alone ask the memo for nothing
             figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
-            figures["evaluations"] = totals["evaluations"] / kept
+            figures["evaluations"] = totals["evaluations"] / max(totals["parni_iterations"], 1.0)
         for name in totals:
             if name.endswith("_tried"):
                 move = name.removesuffix("_tried")

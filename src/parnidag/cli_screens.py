@@ -80,6 +80,8 @@ def in_option_words(text: str) -> str:
     text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
     for ours, theirs in (
         ("parnidag.sample", "parnidag sample"),
+        ("samplers.PARNI()", "--sampler parni"),
+        ("samplers.PartitionMCMC()", "--sampler partition"),
         ("PartitionMCMC", "--sampler partition"),
         ("an EdgePrior that forbids edges", "--forbid"),
         (", or a larger memory=", ""),

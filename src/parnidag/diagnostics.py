@@ -27,6 +27,9 @@ from parnidag.convergence import (
     rank_rhat,
     tail_ess,
 )
+from parnidag.mode_words import edge_label as edge_label
+from parnidag.mode_words import group_lines, node_list, same_start_note, separation, separation_advice
+from parnidag.modes import ModeGroup, common_chain_groups, find_modes, same_start
 from parnidag.record import RunRecord
 
 RHAT_LIMIT = 1.05
@@ -62,6 +65,12 @@ class Diagnostics:
         Between-chain disagreement (`edge_disagreement`); None with fewer than two chains.
     worst_edges : list of (parent, child, probabilities by chain)
         The edges that the chains disagree on most, worst first.
+    modes : list of ModeGroup
+        Groups of nodes at which chains disagree by more than `DISAGREEMENT_LIMIT`: nodes, edges, the kind ("separated"
+        modes or "slow" mixing), which chains go together, whether each stays where it started, and how the mean log
+        posteriors compare. Separated ones first; empty if the chains agree.
+    chain_groups : list of list of int
+        Chains, by index from 0, that sit in the same mode at all separated groups of nodes; empty if there are none.
     acceptance, evaluations, omega, iterations, iterations_per_second, memo_hit_rate : list of float or None
         One figure a chain: acceptance rate, neighbourhoods evaluated an iteration, the adapted ω, kept iterations,
         speed over tuning and kept iterations, share of local scores found in the memo; None if the sampler has none.
@@ -76,7 +85,7 @@ class Diagnostics:
     verdict : str
         The same in words.
     advice : list of str
-        What to do next; empty if nothing.
+        What to do next, and how much agreement proves if all chains started from one graph; empty if nothing.
     caveats : list of str
         What the figures cannot show: that the sampler's law is not the posterior, or that it saw only some graphs.
     """
@@ -90,6 +99,8 @@ class Diagnostics:
     disagreement_max: float | None
     disagreement_rms: float | None
     worst_edges: list[tuple[str, str, list[float]]]
+    modes: list[ModeGroup]
+    chain_groups: list[list[int]]
     acceptance: list[float] | None
     evaluations: list[float] | None
     omega: list[float] | None
@@ -113,6 +124,7 @@ class Diagnostics:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
         lines += [line for item in self.advice for line in _wrapped("advice", item)]
         lines += [line for item in self.caveats for line in _wrapped("note", item)]
+        lines += [line for kind, text in group_lines(self.modes) for line in _wrapped(kind, text)]
         if self.iterations is None:  # exact: there were no chains to speak of
             return "\n".join(lines)
         figures = {
@@ -169,22 +181,6 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, 80, initial_indent=f"  {label:<15} ", subsequent_indent=" " * 18)
 
 
-def edge_label(parent: str, child: str) -> str:
-    """Return "parent → child", each name cut to a length that fits a line.
-
-    Examples
-    --------
-    >>> edge_label("PKC", "P38")
-    'PKC → P38'
-    """
-    return f"{_cut(parent)} → {_cut(child)}"
-
-
-def _cut(name: str, width: int = 24) -> str:
-    name = " ".join(name.split()) or repr(name)
-    return name if len(name) <= width else name[: width - 1] + "…"
-
-
 def diagnose(record: RunRecord) -> Diagnostics:
     """Judge a run from its record; users call `Posterior.diagnostics`."""
     counts, lengths = record.batch_counts, record.batch_iterations
@@ -193,6 +189,7 @@ def diagnose(record: RunRecord) -> Diagnostics:
     rhat = edge_rhat(counts, lengths)
     comparable = len(chains) > 1
     spread, rms = edge_disagreement(chains, len(record.nodes)) if comparable else (np.zeros(len(rhat)), 0.0)
+    modes = find_modes(record, draws, DISAGREEMENT_LIMIT)
     figures: dict[str, Any] = {
         "rhat_log_posterior": _known(rank_rhat(draws)),
         "ess_log_posterior": _known(bulk_ess(draws)),
@@ -203,6 +200,8 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "disagreement_max": float(spread.max(initial=0.0)) if comparable else None,
         "disagreement_rms": rms if comparable else None,
         "worst_edges": _worst_edges(record, spread, chains),
+        "modes": modes,
+        "chain_groups": common_chain_groups(modes),
     }
     verdict = _exact_verdict() if record.exact_probabilities is not None else _judge(record, figures, spread)
     return Diagnostics(**figures, **_run_figures(record), **verdict)
@@ -286,6 +285,8 @@ def _judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[s
             f"converged: {n_chains} chains agree on every edge to within {figures['disagreement_max']:.3f} "
             f"(R-hat at most {max(known):.2f})"
         )
+    if not figures["modes"]:
+        advice += _about_starts(record, n_chains)
     if record.settings.get("interrupted"):
         advice.append("the run was interrupted: these figures are for the part that was done")
     return {"converged": converged, "verdict": verdict, "advice": advice}
@@ -295,15 +296,12 @@ def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tup
     """Find what speaks against convergence, and what to do about each finding."""
     problems, advice = [], []
     apart = int((spread > DISAGREEMENT_LIMIT).sum())
+    separated = bool(figures["chain_groups"])
     if apart:
-        parent, child, by_chain = figures["worst_edges"][0]
         edges = "1 edge" if apart == 1 else f"{apart} edges"
-        most = f"{edge_label(parent, child)} ({min(by_chain):.2f} … {max(by_chain):.2f})"
-        problems.append(f"chains disagree on {edges}, by up to {figures['disagreement_max']:.2f}")
-        advice.append(
-            f"chains disagree on {edges}, most on {most}: run longer (draws={_more_draws(record)}), "
-            "with more chains, or with another sampler"
-        )
+        by_how_much = f"chains disagree on {edges}, by up to {figures['disagreement_max']:.2f}"
+        problems.append(separation(figures["modes"], figures["chain_groups"]) if separated else by_how_much)
+        advice += _about_disagreement(record, figures, edges)
     if figures["edges_rhat_above"]:
         above = figures["edges_rhat_above"]
         problems.append(f"R-hat of {above} edge{'s' * (above > 1)} above {RHAT_LIMIT}")
@@ -312,8 +310,36 @@ def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tup
     if (figures["rhat_log_posterior"] or 0.0) > RHAT_LIMIT:
         rhat = _shown(figures["rhat_log_posterior"])
         problems.append(f"R-hat of the log posterior is {rhat}")
-        advice.append(f"the log posterior has not settled (R-hat {rhat}): raise tune, so that its climb is not kept")
+        if not separated:  # modes of different height have such an R-hat, and no climb
+            climb = "raise tune, so that its climb is not kept"
+            advice.append(f"the log posterior has not settled (R-hat {rhat}): {climb}")
     return problems, advice
+
+
+def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) -> list[str]:
+    """Name the edge that chains disagree on most, and say what helps: it depends on whether they move at all."""
+    parent, child, by_chain = figures["worst_edges"][0]
+    most = f"{edge_label(parent, child)} ({min(by_chain):.2f} … {max(by_chain):.2f})"
+    longer = f"run longer (draws={_more_draws(record)})"
+    if not figures["chain_groups"]:
+        return [
+            f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
+            "with more chains, or with another sampler"
+        ]
+    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}))
+    slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
+    if slow:
+        advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")
+    return [f"chains disagree on {edges}, most on {most}: look whether columns nearly repeat one another", *advice]
+
+
+def _about_starts(record: RunRecord, n_chains: int) -> list[str]:
+    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out."""
+    edges = same_start(record) if n_chains > 1 else None
+    if edges is None:
+        return []
+    required = int(dict(record.settings.get("prior") or {}).get("required_edges", 0))
+    return [same_start_note(n_chains, len(edges), len(edges) == required)]
 
 
 def _anything_moved(record: RunRecord) -> bool:

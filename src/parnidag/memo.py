@@ -112,6 +112,68 @@ def write_family(net: Net, node: int, other: int, adding: bool) -> None:
 
 
 @kernel
+def family_score(net: Net, node: int, degree: int) -> float:
+    """Return the local log target of `node` given the first `degree` nodes of `family`, sorted; at most `max_parents`.
+
+    `flipped_score` is the faster way to sets that differ from the present parents by one node.
+    """
+    if degree > LONGEST_KEY:
+        return local_score(net, node, degree)
+    word = net.words[1, node]
+    for k in range(degree):
+        word ^= net.words[0, net.family[k]]
+    slot = int64(word & uint64(net.memo.size - 1))
+    tag = uint32(word >> uint64(32))
+    for found in (slot, slot ^ ONE):
+        if holds_family(net, found, tag, node, degree):
+            net.hits += ONE
+            return net.memo[found]["score"]
+    net.misses += ONE
+    score = local_score(net, node, degree)
+    remember(net, slot, tag, node, degree, score)
+    return score
+
+
+@kernel
+def holds_family(net: Net, slot: int, tag: uint32, node: int, degree: int) -> bool:
+    """Is the record in `slot` the one for `node` and the set in `family`?"""
+    record = net.memo[slot]
+    if record["tag"] != tag or record["owner"] != node + ONE or record["degree"] != degree:
+        return False
+    kept, family = record["parents"], net.family
+    same = True
+    for k in range(degree):
+        same &= kept[k] == family[k]
+    return same
+
+
+@kernel
+def write_replaced(net: Net, node: int, old: int, new: int) -> None:
+    """Write the sorted parents of `node`, with `new` in the place of `old`, to `family`."""
+    row, family = net.parents[node], net.family
+    count = ZERO
+    waiting = True
+    for k in range(net.degree[node]):
+        parent = int64(row[k])
+        if waiting and parent > new:
+            family[count] = new
+            count += ONE
+            waiting = False
+        if parent != old:
+            family[count] = parent
+            count += ONE
+    if waiting:
+        family[count] = new
+
+
+@kernel
+def write_parents(net: Net, node: int) -> None:
+    """Write the sorted parents of `node` to `family`."""
+    for k in range(net.degree[node]):
+        net.family[k] = int64(net.parents[node, k])
+
+
+@kernel
 def local_score(net: Net, node: int, degree: int) -> float:
     """Compute the local log target of `node` given the first `degree` nodes in `family`: score plus edge prior."""
     family = net.family

@@ -44,6 +44,9 @@ class RunRecord:
         Edge probabilities without Monte-Carlo error; there may then be no chains, draws or batches at all.
     log_evidence : float or None
         log p(D), known to the exact solver only.
+    start_offsets, start_edges : (chain + 1,) int64 and flat int32 arrays, or None
+        The graphs that the chains started from, required edges included: the sorted codes of chain c's are
+        ``start_edges[start_offsets[c]:start_offsets[c + 1]]``. None if unknown: exact results and older files.
     """
 
     nodes: tuple[str, ...]
@@ -62,6 +65,8 @@ class RunRecord:
     log_evidence: float | None = None
     rare_codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     rare_probabilities: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    start_offsets: NDArray[np.int64] | None = None
+    start_edges: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         problem = self._inconsistency()
@@ -71,7 +76,8 @@ class RunRecord:
     def _inconsistency(self) -> str:
         """Say what does not fit together; an empty string if everything does."""
         n = len(self.nodes)
-        codes = (self.edge_codes, self.graph_edges, self.best_edges, self.rare_codes)
+        starts = np.zeros(0, np.int32) if self.start_edges is None else self.start_edges
+        codes = (self.edge_codes, self.graph_edges, self.best_edges, self.rare_codes, starts)
         n_graphs = len(self.graph_offsets) - 1
         checks = {
             "node names must be unique": len(set(self.nodes)) == n,
@@ -79,10 +85,9 @@ class RunRecord:
             and self.log_posterior.shape == self.graph_index.shape,
             "batch_counts must be (chain, batch, edge), like batch_iterations and edge_codes": self.batch_counts.shape
             == (*self.batch_iterations.shape, len(self.edge_codes)),
-            "graph_offsets must rise from 0 to the number of graph_edges": n_graphs >= 0
-            and self.graph_offsets[0] == 0
-            and self.graph_offsets[-1] == len(self.graph_edges)
-            and bool((np.diff(self.graph_offsets) >= 0).all()),
+            "graph_offsets must rise from 0 to the number of graph_edges": _are_bounds(
+                self.graph_offsets, len(self.graph_edges)
+            ),
             "graph_index must point at stored graphs": self.graph_index.size == 0
             or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
             "edge codes must be between 0 and n² − 1": all(
@@ -92,8 +97,26 @@ class RunRecord:
             == self.rare_probabilities.shape,
             "exact_probabilities must be (n, n)": self.exact_probabilities is None
             or self.exact_probabilities.shape == (n, n),
+            "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": (
+                self.start_edges is None
+                if self.start_offsets is None
+                else self.start_edges is not None
+                and len(self.start_offsets) == len(self.batch_iterations) + 1
+                and _are_bounds(self.start_offsets, len(self.start_edges))
+            ),
         }
         return "; ".join(problem for problem, fine in checks.items() if not fine)
+
+    def start_of(self, chain: int) -> NDArray[np.int32] | None:
+        """Return the codes of the edges that a chain started with, or None if that is not known."""
+        if self.start_offsets is None or self.start_edges is None:
+            return None
+        return self.start_edges[self.start_offsets[chain] : self.start_offsets[chain + 1]]
+
+
+def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:
+    """Do the offsets cut an array of this length into consecutive pieces?"""
+    return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == length and bool((np.diff(offsets) >= 0).all())
 
 
 def pack_graphs(

@@ -151,6 +151,7 @@ class Run:
     ) -> None:
         self.target, self.sampler, self.plan = target, sampler, plan
         self.starts, self.space = starts, space
+        self.space_given = space is not None
         self.caveats: list[str] = []
         self.found: SearchSpace | None = None
         """What the sampler's own search found, if it is one."""
@@ -163,12 +164,16 @@ class Run:
         stages = partial(self.stage, progress)
         seed = self.plan.seed
         considered = None if self.space is None else self.space.considered
-        prepared = self.sampler.prepare(self.target, considered, seed, stages)
+        wanted = self.plan.chains if self.starts is None else 0
+        prepared = self.sampler.prepare(
+            self.target, considered, seed, stages, chains=wanted, given=self.space_given or self.space is None
+        )
         self.found = prepared.space
         self.space = prepared.space or self.space
         self.caveats = self.sampler.caveats(prepared)
         if self.starts is None:
-            self.starts = self.sampler.starts(self.target, prepared, seed, self.plan.chains, stages)
+            assert prepared.starts is not None
+            self.starts = prepared.starts
         with self._timed("set-up of chains"):
             for index, graph in enumerate(self.starts):
                 chain = new_chain(self.target, graph, seed, index)

@@ -33,6 +33,8 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
     "batch_iterations": ("counted_chain", "batch"),
     "best_edges": ("best_edge",),
 }
+_STARTS: dict[str, tuple[str, ...]] = {"start_offsets": ("start_bound",), "start_edges": ("start_edge",)}
+"""Missing when a result does not know where its chains started; the first files written never do."""
 _TYPES = {
     "log_posterior": np.float64,
     "rare_probabilities": np.float64,
@@ -40,6 +42,7 @@ _TYPES = {
     "edge_codes": np.int32,
     "rare_codes": np.int32,
     "best_edges": np.int32,
+    "start_edges": np.int32,
 }
 _COMPRESS_FROM_BYTES = 1 << 14
 _STATISTIC = "statistic_"
@@ -136,6 +139,8 @@ def _to_dataset(record: RunRecord) -> xr.Dataset:
         # Dimensions named by the variable: statistics may have any shape.
         dims = tuple(f"{_STATISTIC}{quote(name, safe='')}_{axis}" for axis in range(values.ndim))
         variables[_STATISTIC + quote(name, safe="")] = (dims, values)
+    if record.start_offsets is not None:
+        variables |= {name: (dims, getattr(record, name)) for name, dims in _STARTS.items()}
     if record.exact_probabilities is not None:
         variables["exact_probabilities"] = (("parent", "child"), record.exact_probabilities)
     if record.log_evidence is not None:
@@ -170,8 +175,10 @@ def _check_format(dataset: xr.Dataset, source: Path) -> None:
 
 
 def _from_dataset(dataset: xr.Dataset) -> RunRecord:
+    starts = [name for name in _STARTS if name in dataset]
     arrays: dict[str, Any] = {
-        name: np.ascontiguousarray(dataset[name].values, dtype=_TYPES.get(name, np.int64)) for name in _DIMENSIONS
+        name: np.ascontiguousarray(dataset[name].values, dtype=_TYPES.get(name, np.int64))
+        for name in [*_DIMENSIONS, *starts]
     }
     statistics = {
         unquote(str(name).removeprefix(_STATISTIC)): dataset[name].values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -116,6 +116,15 @@ class Target:
             integers=np.zeros(5, np.int64),
             floats=np.zeros(1),
         )
+
+    def tempered(self, temperature: float) -> Target:
+        """Return the target whose log posterior is divided by a temperature, for searches.
+
+        Above 1 chains move freely, far below 1 they only climb.
+        """
+        table = self.problem.table
+        cooler = table._replace(coefficients=table.coefficients / temperature)
+        return replace(self, problem=self.problem._replace(table=cooler, log_odds=self.problem.log_odds / temperature))
 
     def check_graph(self, adjacency: Adjacency, argument: str) -> None:
         """Refuse a graph that the prior does not allow."""

@@ -1,6 +1,6 @@
 """The contract of every sampler, and the state of one chain.
 
-A sampler is a frozen dataclass of settings. `prepare` does once what all chains share, `starts` finds where they start,
+A sampler is a frozen dataclass of settings. `prepare` does once what all chains share and finds where they start,
 `begin` gives a chain its own arrays, `advance` runs it in place. The run needs nothing else, so a new sampler is one
 file. A chain is arrays alone: cut into segments of any length, on any worker, it makes the same draws.
 """
@@ -49,6 +49,8 @@ class Prepared:
     """PARNI's first guess of the edge probabilities."""
     space: SearchSpace | None = None
     """The search space, when the sampler itself made it."""
+    starts: list[Adjacency] | None = None
+    """Where each chain starts, when the sampler was to find that."""
 
 
 @dataclass
@@ -113,13 +115,19 @@ class Sampler(Protocol):
         ...
 
     def prepare(
-        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+        self,
+        target: Target,
+        considered: Adjacency | None = None,
+        seed: int = 0,
+        stages: Stages = silent_stage,
+        *,
+        chains: int = 0,
+        given: bool = True,
     ) -> Prepared:
-        """Compute once what all chains share; refuse a space that the sampler has no use for."""
-        ...
+        """Compute once what all chains share; refuse a space that the sampler has no use for.
 
-    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
-        """Return the graph at which each chain starts when the user gives none."""
+        `chains` is for how many of them a start is wanted, `given` whether the user chose the space.
+        """
         ...
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:

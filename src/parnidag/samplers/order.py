@@ -147,28 +147,30 @@ class IterativeMCMC(OrderMCMC):
         return "skeleton"
 
     def prepare(
-        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+        self,
+        target: Target,
+        considered: Adjacency | None = None,
+        seed: int = 0,
+        stages: Stages = silent_stage,
+        *,
+        chains: int = 0,
+        given: bool = True,
     ) -> Prepared:
-        """Grow the search space and fill its tables."""
+        """Grow the search space and fill its tables; the first chain starts at the best graph found."""
         with stages("search space"):
             space = expand(
                 target,
-                self.given(considered),
+                self.candidates(considered),
                 seed=seed,
                 by=self.by,
                 threshold=float(self.threshold),
                 most_candidates=int(self.max_candidates),
                 memory=float(self.memory),
             )
-        prepared = super().prepare(target, space.considered, seed, stages)
-        return replace(prepared, space=space)
-
-    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
-        """Start the first chain at the best graph found, each other at the best of a search of its own."""
-        graphs = super().starts(target, prepared, seed, chains, stages)
-        assert prepared.space is not None
-        assert prepared.space.best is not None
-        return [prepared.space.best, *graphs[1:]]
+        prepared = super().prepare(target, space.considered, seed, stages, chains=chains)
+        assert space.best is not None
+        starts = [space.best, *prepared.starts[1:]] if prepared.starts else None
+        return replace(prepared, space=space, starts=starts)
 
 
 @entry

@@ -27,10 +27,10 @@ import numpy as np
 from parnidag._jit import entry, kernel
 from parnidag._types import Integers, int64
 from parnidag.graph import Adjacency, topological_order
+from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.samplers.base import Chain, Prepared, move_totals
 from parnidag.samplers.drawing import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
-from parnidag.samplers.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.space.layout import DrawArrays, TableArrays, Tables, open_tables
 from parnidag.space.partition_moves import MOVE_WEIGHTS, MOVES, partition_step
 from parnidag.space.partitions import Partition, PartitionArrays, make_partition, open_partition, sort_levels, value_all

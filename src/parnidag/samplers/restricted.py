@@ -46,24 +46,29 @@ class RestrictedSampler:
         return "grown"
 
     def prepare(
-        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+        self,
+        target: Target,
+        considered: Adjacency | None = None,
+        seed: int = 0,
+        stages: Stages = silent_stage,
+        *,
+        chains: int = 0,
+        given: bool = True,
     ) -> Prepared:
-        """Fill the tables of the search space."""
-        given = self.given(considered)
+        """Fill the tables of the search space; each chain starts at the best graph of a search of its own."""
+        candidates = self.candidates(considered)
         with stages("tables"):
-            return Prepared(given, build_tables(target, given, plus_one=self.plus_one, memory=float(self.memory)))
+            tables = build_tables(target, candidates, plus_one=self.plus_one, memory=float(self.memory))
+        if not chains:
+            return Prepared(candidates, tables)
+        with stages("starting graphs"):
+            return Prepared(candidates, tables, starts=starting_graphs(tables, seed, chains))
 
-    def given(self, considered: Adjacency | None) -> Adjacency:
+    def candidates(self, considered: Adjacency | None) -> Adjacency:
         """Return the candidates, or say that they are missing."""
         if considered is None:
             raise ParnidagError(f"{self.name} needs a search space")
         return considered
-
-    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
-        """Start each chain at the best graph of a search of its own."""
-        assert prepared.tables is not None
-        with stages("starting graphs"):
-            return starting_graphs(prepared.tables, seed, chains)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return nothing: there is nothing to tune."""

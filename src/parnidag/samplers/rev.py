@@ -11,18 +11,18 @@ from parnidag._jit import entry, leaf
 from parnidag._random import happens
 from parnidag._types import Integers, int64, is_number
 from parnidag.errors import ParnidagError
+from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
+from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
 from parnidag.net import ONE, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.samplers.base import Chain, Prepared, move_totals
 from parnidag.samplers.restricted import RestrictedSampler
-from parnidag.samplers.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.samplers.structure import MOVES, adr_move, structure_step
 from parnidag.space.layout import DrawArrays, TableArrays, Tables, open_tables
 from parnidag.space.tables import make_draws
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
 EDGE_REVERSAL = int64(4)
-"""Counts after the moves of `structure`."""
+"""Counts after the moves of one edge."""
 MIXED_MOVES = (*MOVES, "edge_reversal")
 
 
@@ -154,4 +154,4 @@ def mixed_step(net: Net, tables: Tables, rev: Reversal, move: int) -> bool:
     """Try one move; True when the graph changed."""
     if move == EDGE_REVERSAL:
         return reversal_move(net, tables, rev)
-    return structure_step(net, move)
+    return single_edge_step(net, move)

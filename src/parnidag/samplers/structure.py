@@ -1,51 +1,27 @@
-"""The classical structure samplers: MC3 flips one edge at a time, ADR adds, deletes or reverses one.
-
-Both test the score first and acyclicity second: most proposals fail on the score, and a score from the memo costs far
-less than a search for cycles. A proposal that closes a cycle, like one that the prior forbids, means staying.
-"""
+"""The classical structure samplers: MC3 flips one edge at a time, ADR adds, deletes or reverses one."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel
-from parnidag._random import below, happens
-from parnidag._types import Integers, int64
+from parnidag._jit import entry, leaf
+from parnidag._random import happens
+from parnidag._types import Integers, int64, is_number
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency
-from parnidag.memo import flipped_score
-from parnidag.net import (
-    ABSENT,
-    ONE,
-    GraphArrays,
-    Net,
-    Problem,
-    Scratch,
-    add_edge,
-    adjacent,
-    child_of,
-    close_net,
-    has_detour,
-    is_ancestor,
-    odds,
-    open_net,
-    parent_of,
-    places,
-    present,
-    remove_edge,
-)
-from parnidag.prior import FREE
+from parnidag.moves.exchange import exchange_move
+from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
+from parnidag.net import ONE, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
-FLIP, ADD, DELETE, REVERSE = int64(0), int64(1), int64(2), int64(3)
-MOVES = ("flip", "add", "delete", "reverse")
-THREE = int64(3)
+EXCHANGE = int64(len(MOVES))
+"""Counts after the moves of one edge."""
+COUNTED = (*MOVES, "exchange")
 
 
 class MoveCounts(NamedTuple):
@@ -59,8 +35,17 @@ class MoveCounts(NamedTuple):
 class _StructureSampler:
     """What MC3 and ADR share: everything but the proposal."""
 
+    exchange: float = 0.0
+
     _reversals: ClassVar[bool]
     default_space: ClassVar[Literal["none"]] = "none"
+
+    def __post_init__(self) -> None:
+        if not is_number(self.exchange) or not 0.0 <= self.exchange < 1.0:
+            raise ParnidagError(
+                f"exchange must be a probability from 0 up to but not including 1 (exchanges alone do not reach every "
+                f"graph), got {self.exchange!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -72,33 +57,43 @@ class _StructureSampler:
         return max(5000, 100 * n_nodes)
 
     def prepare(
-        self, target: Target, considered: Adjacency | None = None, seed: int = 0, stages: Stages = silent_stage
+        self,
+        target: Target,
+        considered: Adjacency | None = None,
+        seed: int = 0,
+        stages: Stages = silent_stage,
+        *,
+        chains: int = 0,
+        given: bool = True,
     ) -> Prepared:
-        """Prepare nothing: these samplers propose every edge and need no set-up."""
+        """Prepare nothing: these samplers propose every edge, and start without any but those required."""
         if considered is not None:
             raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
-        return Prepared()
-
-    def starts(self, target: Target, prepared: Prepared, seed: int, chains: int, stages: Stages) -> list[Adjacency]:
-        """Start at the graph without edges, but those required."""
-        return [target.required] * chains
+        return Prepared(starts=[target.required] * chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its move counters."""
-        chain.own = MoveCounts(np.zeros(4, np.int64), np.zeros(4, np.int64))
+        chain.own = MoveCounts(*np.zeros((2, len(COUNTED)), np.int64))
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         """Run at most `steps` iterations in place and return how many were made."""
         scratch = chain.scratch(target)
         return int(
             advance_structure(
-                target.problem, chain.graph, scratch, chain.trace, chain.own, self._reversals, int64(steps)
+                target.problem,
+                chain.graph,
+                scratch,
+                chain.trace,
+                chain.own,
+                self._reversals,
+                float(self.exchange),
+                int64(steps),
             )
         )
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""
-        return move_totals(MOVES, *chain.own)
+        return move_totals(COUNTED, *chain.own)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return nothing: there is nothing to tune."""
@@ -106,7 +101,7 @@ class _StructureSampler:
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
-        return {"name": self.name}
+        return {"name": self.name, "exchange": float(self.exchange)}
 
     def caveats(self, prepared: Prepared) -> list[str]:
         """Return nothing: the law is the posterior over all graphs."""
@@ -120,11 +115,16 @@ class MC3(_StructureSampler):
     An ordered pair of nodes is chosen uniformly and its edge added or removed. The proposal is symmetric, so
     α = min{1, π(γ′)/π(γ)}.
 
+    Parameters
+    ----------
+    exchange
+        Probability that an iteration turns an edge round and exchanges the parents of its nodes instead.
+
     Examples
     --------
     >>> from parnidag import samplers
-    >>> samplers.MC3()
-    MC3()
+    >>> samplers.MC3().exchange
+    0.0
     """
 
     _reversals: ClassVar[bool] = False
@@ -137,11 +137,17 @@ class ADR(_StructureSampler):
     Each kind of move is tried with probability 1/3. Its neighbourhood counts the graphs with cycles too, so sizes are
     known without a search: with d edges, additions number n(n − 1) − 2d, deletions d, reversals d.
 
+    Parameters
+    ----------
+    exchange
+        Probability that an iteration turns an edge round and exchanges the parents of its nodes instead: 0.1 frees
+        chains that single edges trap.
+
     Examples
     --------
     >>> from parnidag import samplers
-    >>> samplers.ADR()
-    ADR()
+    >>> samplers.ADR(exchange=0.1)
+    ADR(exchange=0.1)
     """
 
     _reversals: ClassVar[bool] = True
@@ -155,6 +161,7 @@ def advance_structure(
     trace_arrays: TraceArrays,
     counts: MoveCounts,
     reversals: bool,
+    exchange: float,
     steps: int,
 ) -> int:
     """Run MC3 or ADR for at most `steps` iterations."""
@@ -163,8 +170,8 @@ def advance_structure(
     done = int64(0)
     if begin_segment(net, trace):
         while done < steps:
-            move = adr_move(net) if reversals else FLIP
-            accepted = structure_step(net, move)
+            move = next_move(net, reversals, exchange)
+            accepted = exchange_move(net) if move == EXCHANGE else single_edge_step(net, move)
             counts.tried[move] += ONE
             counts.accepted[move] += accepted
             done += ONE
@@ -175,98 +182,9 @@ def advance_structure(
     return done
 
 
-@kernel
-def adr_move(net: Net) -> int:
-    """Choose addition, deletion or reversal, each always with probability 1/3."""
-    return ADD + below(net.rng, THREE)
-
-
-@kernel
-def structure_step(net: Net, move: int) -> bool:
-    """Try one move; True when the graph changed."""
-    if move == FLIP:
-        return flip_any(net)
-    if move == ADD:
-        return add_any(net)
-    if move == DELETE:
-        return delete_any(net)
-    return reverse_any(net)
-
-
-@kernel
-def flip_any(net: Net) -> bool:
-    """MC3: α = min{1, π(γ′)/π(γ)}."""
-    if net.free.size == 0:
-        return False
-    code = int64(net.free[below(net.rng, net.free.size)])
-    i, j = parent_of(code), child_of(code)
-    if net.position[j, i] != ABSENT:
-        return False
-    score = flipped_score(net, j, i)
-    if not happens(net.rng, math.exp(min(0.0, score - net.local[j]))):
-        return False
-    if present(net, i, j):
-        remove_edge(net, i, j, score)
-        return True
-    if is_ancestor(net, j, i):
-        return False
-    add_edge(net, i, j, score)
-    return True
-
-
-@kernel
-def add_any(net: Net) -> bool:
-    """Addition: α = min{1, π(γ′)/π(γ) · room/(d + 1)}, where room counts the pairs that could take an edge."""
-    if net.room == 0:
-        return False
-    code = random_absent(net)
-    i, j = parent_of(code), child_of(code)
-    score = flipped_score(net, j, i)
-    ratio = odds(score - net.local[j]) * (net.room / (net.edge_count + 1.0))
-    if not happens(net.rng, min(1.0, ratio)) or is_ancestor(net, j, i):
-        return False
-    add_edge(net, i, j, score)
-    return True
-
-
-@kernel
-def delete_any(net: Net) -> bool:
-    """Deletion: α = min{1, π(γ′)/π(γ) · d/room′}."""
-    if net.edge_count == 0:
-        return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
-    i, j = parent_of(code), child_of(code)
-    score = flipped_score(net, j, i)
-    ratio = odds(score - net.local[j]) * (net.edge_count / (net.room + places(net, i, j)))
-    if not happens(net.rng, min(1.0, ratio)):
-        return False
-    remove_edge(net, i, j, score)
-    return True
-
-
-@kernel
-def reverse_any(net: Net) -> bool:
-    """Reversal: α = min{1, π(γ′)/π(γ)}, the number of edges stays."""
-    if net.edge_count == 0:
-        return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
-    i, j = parent_of(code), child_of(code)
-    if net.status[j, i] != FREE:
-        return False
-    without = flipped_score(net, j, i)
-    turned = flipped_score(net, i, j)
-    gain = without - net.local[j] + turned - net.local[i]
-    if not happens(net.rng, math.exp(min(0.0, gain))) or has_detour(net, i, j):
-        return False
-    remove_edge(net, i, j, without)
-    add_edge(net, j, i, turned)
-    return True
-
-
-@kernel
-def random_absent(net: Net) -> int:
-    """Return the code of a free edge, uniform among those whose two nodes are not adjacent."""
-    while True:
-        code = int64(net.free[below(net.rng, net.free.size)])
-        if not adjacent(net, parent_of(code), child_of(code)):
-            return code
+@leaf
+def next_move(net: Net, reversals: bool, exchange: float) -> int:
+    """Choose an exchange with the given probability, else a move of one edge."""
+    if exchange > 0.0 and happens(net.rng, exchange):
+        return EXCHANGE
+    return adr_move(net) if reversals else FLIP

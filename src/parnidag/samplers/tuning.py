@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from parnidag._jit import kernel, leaf, struct
+import numpy as np
+
+from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag._types import Bytes, Codes, Flags, Floats, Integers, int64
 from parnidag.net import ONE, ZERO, Net, arc, settle_counts
 from parnidag.prior import FREE
@@ -87,6 +89,39 @@ class Parni:
     target_evaluations: float
     omega_miss: float
     log_ratio: float
+
+
+def make_parni(
+    warm: Floats,
+    *,
+    tune: int,
+    printed: bool = False,
+    symmetric: bool = True,
+    always: bool = False,
+    kappa: float = 0.01,
+    target_evaluations: float = 10.0,
+) -> ParniArrays:
+    """Return the arrays of a new chain; η follows at the first iteration."""
+    n = len(warm)
+    most = n * (n - 1) // 2
+    return ParniArrays(
+        frame=make_frame(),
+        warm=warm,
+        eta_odds=np.zeros((n, n)),
+        eta_logit=np.zeros((n, n)),
+        pairs=np.zeros(most, np.int32),
+        bucket_start=np.zeros(BUCKETS + 1, np.int64),
+        bucket_bound=np.zeros(BUCKETS),
+        bucket_miss=np.zeros(BUCKETS),
+        block_codes=np.zeros(most, np.int32),
+        block_pairs=np.zeros(most, np.bool_),
+        undo_codes=np.zeros(most, np.int32),
+        undo_moves=np.zeros(most, np.int64),
+        undo_scores=np.zeros(2 * most),
+        flags=np.array([printed, symmetric, always]),
+        integers=np.array([tune, 0, 0, 0, 0, 0, 0], np.int64),
+        floats=np.array([FIRST_OMEGA, min(0.01, 1 / n), kappa, target_evaluations, 0.0, 0.0]),
+    )
 
 
 @kernel

@@ -3,12 +3,18 @@
 A skeleton from independence tests misses edges. But every node may take one parent from outside its candidates, so a
 good graph in this wider space shows which edges are missing. They become candidates, in both directions, and the search
 begins again, until it finds nothing new.
+
+Growing one edge at a time has a blind spot. To turn an edge a → b round, each of its nodes may have to take over all
+parents of the other, which may be several candidates too many. So an expansion may also be *closed*: for every edge of
+the best graph each end gets the other's parents as candidates, its co-parents and grandparents, and the search begins
+again on these wider subsets, without extras.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -34,10 +40,19 @@ MOST_QUIET_ROUNDS = 3
 """An expansion ends after so many rounds without a better graph, though the candidates still change."""
 MOST_CANDIDATES = 12
 """Candidates beyond this are dropped from a node, the unused and least correlated first."""
+CLOSED_SETS = 2**19
+"""Parent sets that tables of closed candidates may hold in all: a fraction of a second to fill."""
+FEWEST_CLOSED, MOST_CLOSED = 6, 16
+"""Whatever that leaves for one node, it has at least and at most so many candidates."""
+MOST_CLOSINGS = 5
+RESTARTS_OVER_NODES, MOST_RESTARTS = 300, 8
+"""Searches of a closed space from random orders: 300 / n, at least one, at most eight."""
 LARGEST_SUBSETS = 24
 """More candidates of a node than this are beyond any memory."""
 IMPROVEMENT = 1e-6
 """A better graph is one whose log posterior is larger by this."""
+STREAMS = 1000
+"""Keeps the random numbers of independent expansions and of restarts apart."""
 SAMPLED_ORDERS_A_NODE = 20
 STEPS_BETWEEN = 10
 """Orders looked at, and steps between two of them, both a node, when edges are added by their probability."""
@@ -65,10 +80,13 @@ def expand(
     threshold: float = 0.5,
     most_candidates: int = MOST_CANDIDATES,
     memory: float = DEFAULT_MEMORY,
+    closing: bool = False,
+    stream: int = 0,
 ) -> SearchSpace:
     """Grow a search space until the best graph found stops improving.
 
-    Without memory for one parent from outside there is one search and no expansion.
+    Without memory for one parent from outside there is one search and no expansion. With `closing` a settled space is
+    closed for a search, and grows on if that finds a better graph. `stream` numbers independent expansions of one seed.
     """
     began = time.perf_counter()
     free = target.problem.status == FREE
@@ -76,11 +94,11 @@ def expand(
     best, score = target.required, -math.inf
     order: list[int] | None = None
     rounds: list[Round] = []
-    settled = 0
+    settled = closings = 0
     while True:
         start = time.perf_counter()
         tables = build_tables(target, considered, memory=memory, sums=by == "sampled")
-        graph, found = search(tables, best_inside(tables), seed, len(rounds), order)
+        graph, found = search(tables, best_inside(tables), seed, STREAMS**2 * stream + len(rounds), order)
         rounds.append(Round(int(considered.sum()), found, time.perf_counter() - start))
         improved = found > score + IMPROVEMENT
         if improved:
@@ -91,7 +109,13 @@ def expand(
         unchanged = np.array_equal(wider, considered)
         from_elsewhere = order is None
         if not tables.plus_one or settled == MOST_QUIET_ROUNDS or (unchanged and settled and from_elsewhere):
-            break
+            if not closing or closings == MOST_CLOSINGS:
+                break
+            graph, found = search_closed(target, considered, best, seed, STREAMS**2 * stream + STREAMS // 2 + closings)
+            if found <= score + IMPROVEMENT:
+                break
+            best, score, settled, closings = graph, found, 0, closings + 1
+            wider, unchanged = strongest(target, considered | best | best.T, best, most_candidates), False
         # when nothing is missing any more, one more search from a random order must agree before the space is done
         order = None if unchanged else _order_of(best, seed, len(rounds))
         considered = wider
@@ -99,6 +123,34 @@ def expand(
             break
         del tables  # before the next ones take as much again
     return SearchSpace(target.names, tables.considered, best, score, tuple(rounds), time.perf_counter() - began)
+
+
+def closed(target: Target, considered: NDArray[np.bool_], graphs: Sequence[Adjacency]) -> NDArray[np.bool_]:
+    """Return the candidates, and for every edge of the graphs the parents of one end as candidates of the other.
+
+    There are as many as tables of all their subsets may have.
+    """
+    used = np.zeros_like(considered)
+    partners = np.zeros_like(considered)
+    for graph in graphs:
+        used |= graph | graph.T
+        edges = graph.astype(np.float32)
+        partners |= (edges @ edges.T + edges @ edges) > 0
+    wide = (considered | used | partners) & (target.problem.status == FREE)
+    most = int(math.log2(CLOSED_SETS / target.n_nodes))
+    return strongest(target, wide, used, min(max(most, FEWEST_CLOSED), MOST_CLOSED))
+
+
+def search_closed(
+    target: Target, considered: NDArray[np.bool_], best: Adjacency, seed: int, stream: int
+) -> tuple[Adjacency, float]:
+    """Return the best graph of searches on the closed space, one from the best so far, the others from anywhere."""
+    tables = build_tables(target, closed(target, considered, [best]), plus_one=False, sums=False)
+    peaks = best_inside(tables)
+    restarts = min(max(RESTARTS_OVER_NODES // target.n_nodes, 1), MOST_RESTARTS)
+    found = [search(tables, peaks, seed, stream, _order_of(best, seed, stream))]
+    found += [search(tables, peaks, seed, stream + STREAMS * k) for k in range(1, 1 + restarts)]
+    return max(found, key=lambda one: one[1])
 
 
 def strongest(target: Target, considered: NDArray[np.bool_], used: Adjacency | None, most: int) -> NDArray[np.bool_]:

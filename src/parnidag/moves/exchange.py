@@ -1,0 +1,92 @@
+"""Parent-set exchange: turn an edge round and let its two nodes trade their other parents.
+
+1. Choose one of the d(G) edges that moves may touch, a → b, uniformly. Let X = pa(b) ∖ {a} and Y = pa(a).
+2. Propose pa(a) = X ∪ {b} and pa(b) = Y; the children of both stay.
+3. Accept G′ with probability min{1, π(G′)/π(G)}, a ratio of four local scores.
+
+Why this is exact: a removed edge is replaced by one added, so d(G′) = d(G), and choosing b → a in G′ leads back to G.
+
+Where it leads: when two nodes are strongly tied, whichever comes first takes the causes that both share. Turning only
+the edge between them leaves both with the wrong parents, which traps chains that change one edge at a time.
+
+Only one search for cycles is needed. A cycle of G′ passes through an edge into a or b. A path from b to a node of Y
+would close a cycle in G already, through Y, a and b. So the only way to close one is a path from a to a node of X, that
+is, a path from a to b besides the edge itself. No node has more parents than before the other had, so `max_parents`
+holds.
+"""
+
+from __future__ import annotations
+
+import math
+
+from parnidag._jit import kernel
+from parnidag._random import below, happens
+from parnidag._types import int64
+from parnidag.memo import family_score, write_parents, write_replaced
+from parnidag.net import ABSENT, FIXED, ONE, ZERO, Net, add_edge, child_of, has_detour, parent_of, remove_edge
+from parnidag.prior import FREE
+
+
+@kernel
+def exchange_move(net: Net) -> bool:
+    """Exchange the parents across a random edge; True when the graph changed."""
+    if net.edge_count == 0:
+        return False
+    code = int64(net.edges[below(net.rng, net.edge_count)])
+    a, b = parent_of(code), child_of(code)
+    if net.status[b, a] != FREE or not may_trade(net, a, b) or not may_trade(net, b, a):
+        return False
+    write_replaced(net, b, a, b)
+    score_a = family_score(net, a, net.degree[b])
+    write_parents(net, a)
+    score_b = family_score(net, b, net.degree[a])
+    gain = score_a - net.local[a] + score_b - net.local[b]
+    if not happens(net.rng, math.exp(min(0.0, gain))) or closes_cycle(net, a, b):
+        return False
+    trade_parents(net, a, b, score_a, score_b)
+    return True
+
+
+@kernel
+def closes_cycle(net: Net, a: int, b: int) -> bool:
+    """Would the exchange across a → b close a cycle?"""
+    return has_detour(net, a, b)
+
+
+@kernel
+def may_trade(net: Net, giver: int, taker: int) -> bool:
+    """Does the prior let `taker` have the parents that only `giver` has, and `giver` do without them?"""
+    for k in range(net.degree[giver]):
+        parent = int64(net.parents[giver, k])
+        if parent == taker or net.position[parent, taker] != ABSENT:
+            continue
+        if net.position[parent, giver] == FIXED or net.status[parent, taker] != FREE:
+            return False
+    return True
+
+
+@kernel
+def trade_parents(net: Net, a: int, b: int, score_a: float, score_b: float) -> None:
+    """Carry the exchange out: everything is removed before anything is added, so the list of edges never overflows."""
+    own, count = ZERO, ZERO
+    for k in range(net.degree[b]):
+        parent = int64(net.parents[b, k])
+        if parent != a and net.position[parent, a] == ABSENT:
+            net.stack[own] = parent
+            own += ONE
+    count = own
+    for k in range(net.degree[a]):
+        parent = int64(net.parents[a, k])
+        if net.position[parent, b] == ABSENT:
+            net.stack[count] = parent
+            count += ONE
+    remove_edge(net, a, b, score_b)
+    for k in range(own):
+        remove_edge(net, net.stack[k], b, score_b)
+    for k in range(own, count):
+        remove_edge(net, net.stack[k], a, score_a)
+    add_edge(net, b, a, score_a)
+    for k in range(own):
+        add_edge(net, net.stack[k], a, score_a)
+    for k in range(own, count):
+        add_edge(net, net.stack[k], b, score_b)

@@ -1,0 +1,146 @@
+"""Node swap: exchange the roles of two nodes in the graph.
+
+1. Choose a pair {a, b} uniformly from a list that does not change while the chain runs.
+2. Propose G′, which is G with the names of a and b exchanged. Relabelling keeps a DAG a DAG.
+3. Accept G′ with probability min{1, π(G′)/π(G)}: a ratio of the local scores of a, b and all their children.
+
+Why this is exact: the pair is chosen with the same probability in G′, and exchanging the names again leads back.
+
+Where it leads: between graphs in which one of two nearly equal columns takes the part of the other. Pairs that touch a
+required edge are not on the list; a proposal with an edge that the prior forbids means staying.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag._jit import kernel, make_frame, struct
+from parnidag._random import below, happens
+from parnidag._types import Bytes, Codes, Floats, int64
+from parnidag.graph import arcs_of
+from parnidag.memo import family_score, write_parents, write_replaced
+from parnidag.net import ONE, ZERO, Net, add_edge, child_of, parent_of, present, remove_edge
+from parnidag.prior import FREE
+from parnidag.target import Target
+
+PAIRS_A_NODE = 2
+"""Length of the list of pairs: the likeliest neighbours."""
+
+
+class NodeSwapArrays(NamedTuple):
+    """The list of pairs, and working memory."""
+
+    frame: Bytes
+    pairs: Codes
+    arcs: Codes
+    """The edges that the exchange moves."""
+    scores: Floats
+    """New local score of each node whose parents change."""
+
+
+@struct
+class NodeSwap:
+    """The fields of `NodeSwapArrays` as a struct."""
+
+    frame: Bytes
+    pairs: Codes
+    arcs: Codes
+    scores: Floats
+
+
+def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
+    """Return the arrays of one chain; `likely` says how probable every edge is thought to be (n × n)."""
+    n = target.n_nodes
+    required = target.required.any(axis=0) | target.required.any(axis=1)
+    together = np.triu(likely + likely.T, 1)
+    together[required, :] = together[:, required] = 0.0
+    ranked = np.sort(together[together > 0.0])[::-1]
+    least = ranked[min(PAIRS_A_NODE * n, ranked.size) - 1] if ranked.size else np.inf
+    return NodeSwapArrays(
+        frame=make_frame(),
+        pairs=arcs_of(together >= least) if ranked.size else np.zeros(0, np.int32),
+        arcs=np.zeros(max(2 * n, 1), np.int32),
+        scores=np.zeros(n),
+    )
+
+
+@kernel
+def open_node_swap(arrays: NodeSwapArrays) -> NodeSwap:
+    """Build the struct on top of the arrays."""
+    return NodeSwap(arrays.frame, arrays.pairs, arrays.arcs, arrays.scores)
+
+
+@kernel
+def node_swap_move(net: Net, swap: NodeSwap) -> bool:
+    """Exchange the roles of a random pair of nodes; True when the graph changed."""
+    if swap.pairs.size == 0:
+        return False
+    code = int64(swap.pairs[below(net.rng, swap.pairs.size)])
+    a, b = parent_of(code), child_of(code)
+    count = moved_arcs(net, swap, a, b)
+    if count <= 0:
+        return False
+    gain = score_swap(net, swap, a, b, count)
+    if not happens(net.rng, math.exp(min(0.0, gain))):
+        return False
+    for k in range(count):
+        i, j = parent_of(int64(swap.arcs[k])), child_of(int64(swap.arcs[k]))
+        remove_edge(net, i, j, swap.scores[j])
+    for k in range(count):
+        i, j = image_of(a, b, parent_of(int64(swap.arcs[k]))), image_of(a, b, child_of(int64(swap.arcs[k])))
+        add_edge(net, i, j, swap.scores[j])
+    return True
+
+
+@kernel
+def image_of(a: int, b: int, node: int) -> int:
+    """Return the node that takes the part of `node`."""
+    if node == a:
+        return b
+    return a if node == b else node
+
+
+@kernel
+def moved_arcs(net: Net, swap: NodeSwap, a: int, b: int) -> int:
+    """Note the edges whose image is not in the graph, and count them; −1 if the prior does not allow an image."""
+    count = ZERO
+    for slot in range(net.edge_count):
+        code = int64(net.edges[slot])
+        i, j = parent_of(code), child_of(code)
+        to_i, to_j = image_of(a, b, i), image_of(a, b, j)
+        if (to_i == i and to_j == j) or present(net, to_i, to_j):
+            continue
+        if net.status[to_i, to_j] != FREE:
+            return -ONE
+        swap.arcs[count] = code
+        count += ONE
+    return count
+
+
+@kernel
+def score_swap(net: Net, swap: NodeSwap, a: int, b: int, count: int) -> float:
+    """Score every node whose parents change, and return what is gained."""
+    gain = score_in_place(net, swap, a, b) + score_in_place(net, swap, b, a)
+    for k in range(count):
+        code = int64(swap.arcs[k])
+        i, j = parent_of(code), child_of(code)
+        if j in (a, b):
+            continue
+        write_replaced(net, j, i, image_of(a, b, i))
+        swap.scores[j] = family_score(net, j, net.degree[j])
+        gain += swap.scores[j] - net.local[j]
+    return gain
+
+
+@kernel
+def score_in_place(net: Net, swap: NodeSwap, node: int, other: int) -> float:
+    """Score `node` with the parents of `other`, and return what it gains; an edge between the two turns round."""
+    if present(net, node, other):
+        write_replaced(net, other, node, other)
+    else:
+        write_parents(net, other)
+    swap.scores[node] = family_score(net, node, net.degree[other])
+    return swap.scores[node] - net.local[node]

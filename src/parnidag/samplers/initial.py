@@ -1,0 +1,123 @@
+"""The initialiser: a good graph for every chain to start at, found independently of the other chains.
+
+1. Each chain grows the search space from random orders of its own: order-Gibbs search, iterative expansion, and closing
+   (`space.expansion`).
+2. From the graph found, it runs the mixture of moves for a short while, which reaches what no search space holds, and
+   then climbs greedily.
+
+Chains use different random numbers throughout, so that their agreement means something. The candidates of all of them
+together become the search space of the run. The work is bounded by the number of nodes, not by a clock, so that a seed
+gives the same start on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from parnidag._cores import usable_cores
+from parnidag._random import random_state
+from parnidag.graph import Adjacency
+from parnidag.net import ABSENT
+from parnidag.prior import FREE
+from parnidag.samplers.base import Chain, new_chain
+from parnidag.samplers.mixture import advance_chain, make_mixture, move_weights
+from parnidag.samplers.tuning import make_parni
+from parnidag.space.expansion import MOST_CANDIDATES, closed, expand, strongest
+from parnidag.space.search import SEARCH_KEY
+from parnidag.space.searchspace import SearchSpace
+from parnidag.space.tables import CandidateTables, build_tables
+from parnidag.target import Target
+
+MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 1000, 50_000
+GREEDY_STEPS_A_NODE = 500
+COLD = 0.02
+"""Temperature of the greedy climb."""
+MIXED = move_weights({"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1, "edge_reversal": 0.2})
+GREEDY = move_weights({"adr": 0.6, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1})
+"""The climb does without edge reversals: their tables know nothing of temperatures."""
+CLIMB_KEY = 4
+"""Keeps the random numbers of climbs apart from those of searches."""
+
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Initial:
+    """What the initialiser found."""
+
+    graphs: list[Adjacency]
+    """For every chain where it starts."""
+    space: SearchSpace | None
+    """The candidates of all chains together, with the best graph of all."""
+
+
+def initialise(target: Target, considered: Adjacency, seed: int, chains: int) -> Initial:
+    """Find a start for each chain, beginning at the candidates of a skeleton or of a given space."""
+
+    def grow(chain: int) -> SearchSpace:
+        return expand(target, considered, seed=seed, closing=True, stream=chain)
+
+    spaces = side_by_side(grow, chains)
+    graphs = [space.best for space in spaces if space.best is not None]
+    tables = build_tables(target, closed(target, considered, graphs), plus_one=False)
+
+    def improve(chain: int) -> tuple[Adjacency, float]:
+        return climb(target, tables, graphs[chain], seed, chain)
+
+    improved = side_by_side(improve, chains)
+    graphs = [graph for graph, _ in improved]
+    best, score = max(improved, key=lambda found: found[1])
+    together = np.logical_or.reduce([space.considered for space in spaces])
+    used = np.logical_or.reduce([graph | graph.T for graph in graphs])
+    wider = strongest(target, (together | used) & (target.problem.status == FREE), used, MOST_CANDIDATES)
+    return Initial(graphs, SearchSpace(target.names, wider, best, score, spaces[0].rounds))
+
+
+def side_by_side(work: Callable[[int], Found], chains: int) -> list[Found]:
+    """Do the work of all chains on all cores: compiled code runs side by side."""
+    with ThreadPoolExecutor(min(chains, usable_cores())) as pool:
+        return list(pool.map(work, range(chains)))
+
+
+def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, chain: int) -> tuple[Adjacency, float]:
+    """Run the mixture from a graph, then climb from the best graph met; return where that ends, and its score."""
+    n = target.n_nodes
+    walker = walker_at(target, graph, tables, MIXED, (seed, chain, 0))
+    advance_chain(target, walker, max(MIXED_STEPS_A_NODE * n, FEWEST_MIXED_STEPS))
+    met = best_of(target, walker)
+    cold = target.tempered(COLD)
+    climber = walker_at(cold, met, tables, GREEDY, (seed, chain, 1))
+    advance_chain(cold, climber, GREEDY_STEPS_A_NODE * n)
+    top = np.asarray(climber.graph.position != ABSENT)
+    return max(((found, target.log_posterior(found)) for found in (met, top)), key=lambda one: one[1])
+
+
+def walker_at(
+    target: Target,
+    graph: Adjacency,
+    tables: CandidateTables,
+    weights: dict[str, float],
+    key: tuple[int, int, int],
+) -> Chain:
+    """Return a chain at a graph that makes the given moves, not PARNI's own, with random numbers of its own."""
+    seed, chain, part = key
+    walker = new_chain(target, graph, seed, chain)
+    walker.graph.rng[:] = random_state(seed, SEARCH_KEY, chain, CLIMB_KEY, part)
+    likely = np.where(tables.considered, 0.1, 0.0)
+    walker.own = make_mixture(target, weights, make_parni(likely, tune=0), tables)
+    walker.tables = tables
+    return walker
+
+
+def best_of(target: Target, walker: Chain) -> Adjacency:
+    """Return the best graph that a chain has met."""
+    graph = target.required.copy()
+    arcs = walker.trace.best_codes[: int(walker.trace.integers[3])]
+    graph[arcs >> 16, arcs & 0xFFFF] = True
+    return graph

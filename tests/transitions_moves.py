@@ -1,0 +1,417 @@
+"""Exact transition matrices of the moves and of their mixtures, as `transitions.py` has them for other kernels.
+
+Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_moves.py three``; prints figures of all cases as JSON, which
+`test_moves.py` judges. "twins" are deliberately broken moves, which must fail.
+
+A single move is compared with its definition too, entry by entry. A mixture is enumerated through `advance`, so that
+what chooses the moves, and the loop around them, belong to what is proven.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference
+import transitions
+from reference_moves import Definition, distance, exchanged, free_edges
+from transitions import DECISIONS, EXPLORER, G, deviations, install, judge, key_of, starting_at
+
+from parnidag import samplers
+from parnidag.data import Data
+from parnidag.graph import arcs_of
+from parnidag.moves import exchange, node_swap, swap_parent
+from parnidag.net import add_edge, remove_edge
+from parnidag.prior import EdgePrior
+from parnidag.samplers import mixture, tuning
+from parnidag.samplers.base import Prepared, new_chain
+from parnidag.scores import Gaussian
+from parnidag.space.tables import build_tables
+from parnidag.target import Target
+
+PRIORS = {
+    **transitions.PRIORS,
+    # across 1 → 2 the required parent must stay where it is, unless both nodes have it
+    "required beside": EdgePrior(required=[(0, 2)]),
+    # across 0 → 2 the parent 1 cannot be handed on
+    "forbidden beside": EdgePrior(h=0.4, forbidden=[(1, 0)]),
+}
+FOUR = {
+    "free": EdgePrior(),
+    "constrained": EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0), (2, 3)]),
+    "two parents": EdgePrior(h=0.4, required=[(2, 1)], max_parents=2, log_odds={(1, 3): -1.0}),
+    "forbidden": EdgePrior(h=0.5, forbidden=[(0, 1), (3, 2)]),
+}
+
+
+def build(n, prior):
+    values = reference.small_values(n)
+    return values, Target.build(Data(values), Gaussian(g=G), prior)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Single moves
+
+
+def opened_swap(target, pairs=None):
+    """The node swap as kernels take it; by default all pairs are equally likely."""
+    n = target.n_nodes
+    likely = np.ones((n, n))
+    if pairs is not None:
+        likely[:] = 0.0
+        likely[tuple(np.transpose(pairs))] = 1.0
+    return node_swap.open_node_swap(node_swap.make_node_swap(target, likely))
+
+
+def pairs_of(swap):
+    return [(int(code) >> 16, int(code) & 0xFFFF) for code in swap.pairs]
+
+
+MOVES = {
+    "exchange": lambda net, swap: exchange.exchange_move(net),
+    "swap_parent": lambda net, swap: swap_parent.swap_parent_move(net),
+    "node_swap": lambda net, swap: node_swap.node_swap_move(net, swap),
+}
+MISREPORTED = dict.fromkeys(MOVES, 0)
+"""How often a move said that the graph changed when it had not, or the reverse."""
+
+
+def outcomes_of(move):
+    """Yield every outcome of one move."""
+
+    def outcomes(fresh, own):
+        def once():
+            net = fresh()
+            before = key_of(net)
+            changed = MOVES[move](net, own)
+            MISREPORTED[move] += changed != (key_of(net) != before)
+            return key_of(net)
+
+        return EXPLORER.outcomes(once)
+
+    return outcomes
+
+
+def law_of(target, graph, move, own):
+    """Probability of each next graph, by the production kernel."""
+    found = {}
+    for weight, key in outcomes_of(move)(starting_at(target, graph), own):
+        found[key] = found.get(key, 0.0) + weight
+    return found
+
+
+def figures(n, prior, move, pairs=None):
+    """Judge a move over all graphs of n nodes, and measure how far it is from its definition."""
+    MISREPORTED[move] = 0
+    values, target = build(n, prior)
+    swap = opened_swap(target, pairs)
+    definition = Definition(target, values, G)
+    graphs, posterior, _ = reference.enumerate_posterior(target, values, G)
+    laws = [law_of(target, graph, move, swap) for graph in graphs]
+    keys = [graph.tobytes() for graph in graphs]
+    matrix = np.array([[law.get(key, 0.0) for key in keys] for law in laws])
+    by_definition = [definition.law(move, graph, pairs_of(swap)) for graph in graphs]
+    wrong = max(distance(*both) for both in zip(laws, by_definition, strict=True))
+    return {
+        **deviations(matrix, posterior),
+        "pairs": len(pairs_of(swap)),
+        "definition": wrong,
+        "misreported": MISREPORTED[move],
+    }
+
+
+def three_nodes():
+    found = {f"{move}, {prior}": figures(3, PRIORS[prior], move) for move in MOVES for prior in PRIORS}
+    found["node_swap, some pairs"] = figures(3, PRIORS["free"], "node_swap", SOME_PAIRS)
+    return found
+
+
+def four_nodes():
+    found = {f"{move}, {prior}": figures(4, FOUR[prior], move) for move in MOVES for prior in FOUR}
+    found["node_swap, some pairs"] = figures(4, FOUR["free"], "node_swap", SOME_PAIRS)
+    return found
+
+
+SOME_PAIRS = [(0, 1), (1, 2)]
+"""A list that exchanging two names does not map to itself."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mixtures
+
+MIXTURES = {
+    "mixed": samplers.PARNI(),
+    "parni and exchange": samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5}),
+    "printed and all": samplers.PARNI(kernel="printed", moves=dict.fromkeys(mixture.KINDS, 1)),
+    "without blocks": samplers.PARNI(moves={"adr": 0.5, "exchange": 0.2, "swap_parent": 0.2, "node_swap": 0.1}),
+    "ADR": samplers.ADR(exchange=0.3),
+    "MC3": samplers.MC3(exchange=0.3),
+}
+OMEGA = 0.6
+
+
+def prepared_for(sampler, target):
+    """What the sampler would prepare, with arbitrary η."""
+    if not isinstance(sampler, samplers.PARNI):
+        return Prepared()
+    n = target.n_nodes
+    reverses = "edge_reversal" in mixture.move_weights(sampler.moves)
+    tables = build_tables(target, ~np.eye(n, dtype=bool)) if reverses else None
+    return Prepared(None, tables, np.random.default_rng(3).uniform(0.05, 0.95, (n, n)))
+
+
+CHANCES = {}
+
+
+def known_chances(target, fresh, arrays):
+    """How likely each list of blocks is; the same in every mixture, and dear, so computed once."""
+    key = id(target), key_of(fresh())
+    if key not in CHANCES:
+        run = tuning.open_parni(arrays)
+        tuning.refresh_eta(fresh(), run, 0)
+        CHANCES[key] = transitions.chances_of_blocks(fresh, run)
+    return CHANCES[key]
+
+
+def advance_steps(fresh, own):
+    """Yield every outcome of one iteration of a sampler, frozen."""
+    sampler, target, prepared = own
+    chain = new_chain(target, fresh().position != -1, 0, 0)
+    sampler.begin(target, prepared, chain, 0)
+    if isinstance(sampler, samplers.PARNI):
+        chain.own.parni.floats[0] = OMEGA
+        transitions.draw_from(known_chances(target, fresh, chain.own.parni))
+    start = chain.graph
+
+    def once():
+        chain.graph = type(start)(*(array.copy() for array in start))
+        assert sampler.advance(target, chain, 1) == 1
+        return (chain.graph.position != -1).tobytes()
+
+    return EXPLORER.outcomes(once)
+
+
+@functools.cache
+def three(prior):
+    return build(3, PRIORS[prior])
+
+
+def mixture_figures(name, prior):
+    values, target = three(prior)
+    own = MIXTURES[name], target, prepared_for(MIXTURES[name], target)
+    return judge(target, values, advance_steps, own)
+
+
+def mixtures():
+    """All priors, but with blocks, where there is much to enumerate, the larger ones once only."""
+    large = [(name, prior) for name in ("mixed", "without blocks", "ADR", "MC3") for prior in ("free", "one parent")]
+    small = [(name, prior) for name in MIXTURES for prior in PRIORS if prior not in ("free", "one parent")]
+    return {f"{name}, {prior}": mixture_figures(name, prior) for name, prior in large + small}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Random graphs of six to eight nodes
+
+
+def random_case(rng):
+    """A target with random constraints, and a random graph that it allows."""
+    n = int(rng.integers(6, 9))
+    order = rng.permutation(n)
+    graph = np.zeros((n, n), bool)
+    graph[np.ix_(order, order)] = np.triu(rng.random((n, n)) < rng.choice([0.15, 0.3, 0.5]), 1)
+    # few required edges, as pairs that touch one are not swapped
+    required = graph & (rng.random((n, n)) < rng.choice([0.0, 0.1]))
+    forbidden = ~graph & (rng.random((n, n)) < rng.choice([0.0, 0.1])) & ~np.eye(n, dtype=bool)
+    limit = int(max(1, graph.sum(axis=0).max())) + int(rng.integers(0, 2))
+    prior = EdgePrior(h=0.4, required=required, forbidden=forbidden, max_parents=min(limit, n - 1))
+    return *build(n, prior), graph
+
+
+def compare_with_definitions(cases=60):
+    """Compare the law of the next graph, move by move; count how often each proposal was possible."""
+    rng = np.random.default_rng(11)
+    found = {move: {"wrong": 0.0, "possible": 0, "impossible": 0} for move in MOVES}
+    for _ in range(cases):
+        values, target, graph = random_case(rng)
+        definition = Definition(target, values, G)
+        likely = np.where(target.problem.status == 1, rng.random(graph.shape), 0.0)
+        swap = node_swap.open_node_swap(node_swap.make_node_swap(target, likely))
+        for move in MOVES:
+            by_definition = definition.law(move, graph, pairs_of(swap))
+            wrong = distance(law_of(target, graph, move, swap), by_definition)
+            found[move]["wrong"] = max(found[move]["wrong"], wrong)
+            found[move]["possible"] += len(by_definition) - 1
+            found[move]["impossible"] += len(by_definition) == 1
+    return found
+
+
+def compare_cycles(cases=500):
+    """Does a detour from a to b, and nothing else, close a cycle when the parents across a → b are exchanged?"""
+    rng = np.random.default_rng(12)
+    found = {"cycles": 0, "none": 0, "wrong": 0}
+    targets = {n: build(n, EdgePrior())[1] for n in range(3, 9)}
+    for _ in range(cases):
+        n = int(rng.integers(3, 9))
+        order = rng.permutation(n)
+        graph = np.zeros((n, n), bool)
+        graph[np.ix_(order, order)] = np.triu(rng.random((n, n)) < rng.uniform(0.1, 0.9), 1)
+        net = starting_at(targets[n], graph)()
+        for a, b in free_edges(targets[n], graph):
+            closes = not reference.is_acyclic(exchanged(graph, a, b))
+            found["cycles" if closes else "none"] += 1
+            found["wrong"] += bool(exchange.closes_cycle(net, np.int64(a), np.int64(b))) != closes
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Broken twins
+
+
+def edge_counts_in_the_ratio(net, node, degree, family_score=exchange.family_score):
+    """As if the way back had one edge more to choose from: the ratio gains the factor d/(d + 1), half from each score."""
+    return family_score(net, node, degree) + 0.5 * math.log(net.edge_count / (net.edge_count + 1.0))
+
+
+def one_parent_not_given_up(net, a, b, score_a, score_b, trade_parents=exchange.trade_parents):
+    """b keeps one of the parents that it gives to a, so that the number of edges grows."""
+    kept = [int(p) for p in net.parents[b, : net.degree[b]] if p != a and net.position[p, a] == -1][:1]
+    trade_parents(net, a, b, score_a, score_b)
+    for parent in kept:
+        add_edge(net, np.int64(parent), b, score_b)
+
+
+def edge_turned_without_its_parents(net, a, b, score_a, score_b):
+    """Scores the exchange, but turns only the edge."""
+    remove_edge(net, a, b, score_b)
+    add_edge(net, b, a, score_a)
+
+
+def choosing_edges(weigh, move):
+    """The move with its edge chosen by weights that depend on the graph, and nothing to make up for it."""
+
+    def twin(net, swap):
+        weights = weigh(net, [(int(code) >> 16, int(code) & 0xFFFF) for code in net.edges[: net.edge_count]])
+        if not any(weights):
+            return False
+        first = [tuple(weight / sum(weights) for weight in weights)]
+
+        def below(rng, count):
+            return EXPLORER.decide(first.pop()) if first else transitions.below(rng, count)
+
+        with mock.patch.object(sys.modules[move.__module__], "below", below):
+            return move(net)
+
+    return twin
+
+
+def possible_exchanges(net, edges):
+    """Only edges across which an exchange closes no cycle; how many there are changes with the graph."""
+    return [float(not exchange.closes_cycle(net, np.int64(a), np.int64(b))) for a, b in edges]
+
+
+def parents_alike(net, edges):
+    """First a parent, uniformly, then one of its children: a parent of many makes each of its edges less likely."""
+    parents = [i for i, _ in edges]
+    return [1.0 / parents.count(i) for i in parents]
+
+
+def present_pairs(net, swap):
+    """Only pairs on the list that an edge joins: exchanging names can bring more edges onto the list, or fewer."""
+    joined = [(a, b) for a, b in pairs_of(swap) if net.position[a, b] != -1 or net.position[b, a] != -1]
+    if not joined:
+        return False
+    shorter = np.zeros((net.n, net.n), bool)
+    shorter[tuple(np.transpose(joined))] = True
+    return node_swap.node_swap_move(net, node_swap.NodeSwap(swap.frame, arcs_of(shorter), swap.arcs, swap.scores))
+
+
+def as_if_free(move):
+    """The move of a chain that never heard of forbidden edges."""
+
+    def twin(net, swap):
+        net.status = np.ones_like(net.status)
+        return move(net, swap)
+
+    return twin
+
+
+def kinds_by_graph(net, arrays):
+    """Exchanges are the likelier the more edges there are."""
+    weights = arrays.weights * np.where(np.arange(mixture.COUNT) == mixture.EXCHANGE, net.edge_count, 1.0)
+    return mixture.choose(net.rng, weights, mixture.COUNT)
+
+
+def never(*arguments):
+    return False
+
+
+def always(*arguments):
+    return True
+
+
+def another(move, twin):
+    """Put a twin in the place of a whole move."""
+    return mock.patch.dict(MOVES, {move: twin})
+
+
+BROKEN = {
+    "exchange": {
+        "edge counts": mock.patch.object(exchange, "family_score", edge_counts_in_the_ratio),
+        "one parent not given up": mock.patch.object(exchange, "trade_parents", one_parent_not_given_up),
+        "parents stay": mock.patch.object(exchange, "trade_parents", edge_turned_without_its_parents),
+        "cycles unnoticed": mock.patch.object(exchange, "closes_cycle", never),
+        "prior unasked": mock.patch.object(exchange, "may_trade", always),
+        "forbidden edges": another("exchange", as_if_free(MOVES["exchange"])),
+        "possible exchanges": another("exchange", choosing_edges(possible_exchanges, exchange.exchange_move)),
+    },
+    "swap_parent": {
+        "a parent twice": mock.patch.object(swap_parent, "present", never),
+        "cycles unnoticed": mock.patch.object(swap_parent, "is_ancestor", never),
+        "forbidden edges": another("swap_parent", as_if_free(MOVES["swap_parent"])),
+        "parents alike": another("swap_parent", choosing_edges(parents_alike, swap_parent.swap_parent_move)),
+    },
+    "node_swap": {
+        "forbidden edges": another("node_swap", as_if_free(MOVES["node_swap"])),
+        "present pairs": another("node_swap", present_pairs),
+    },
+}
+
+
+def twins():
+    """Judge every broken twin over the graphs of three and of four nodes, free and constrained."""
+    found = {}
+    for move, broken in BROKEN.items():
+        for name, patch in broken.items():
+            pairs = SOME_PAIRS if name == "present pairs" else None
+            with patch:
+                found[f"{move}, {name}, free"] = figures(4, FOUR["free"], move, pairs)
+                for prior in ("required beside", "forbidden beside"):
+                    found[f"{move}, {name}, {prior}"] = figures(3, PRIORS[prior], move, pairs)
+    with mock.patch.object(mixture, "next_kind", kinds_by_graph):
+        found["kinds by graph"] = mixture_figures("without blocks", "required beside")
+    return found
+
+
+def main(what):
+    install(DECISIONS)
+    tasks = {
+        "three": three_nodes,
+        "four": four_nodes,
+        "mixtures": mixtures,
+        "definitions": compare_with_definitions,
+        "cycles": compare_cycles,
+        "twins": twins,
+    }
+    print(json.dumps(tasks[what]()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
