@@ -18,7 +18,7 @@ from parnidag.graph import Adjacency
 from parnidag.progress import make_progress
 from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
-from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain, silent_stage
+from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
 
 STARTS = {
     "found": "where sample() starts PARNI; samplers without a search of their own (ADR, MC3) get the same graphs",
@@ -46,13 +46,12 @@ class SetUp:
 
     prepared: Prepared
     starts: list[Adjacency]
-    shared_seconds: float
-    starts_seconds: float
-    """Of all searches for a start together."""
+    seconds: float
+    """CPU seconds of the set-up of all chains together; nearly all of it is spent on searches chain by chain."""
 
     def seconds_of_one(self) -> float:
         """Return the CPU seconds behind the start of one chain."""
-        return self.shared_seconds + self.starts_seconds / len(self.starts)
+        return self.seconds / len(self.starts)
 
 
 @dataclass(frozen=True)
@@ -132,13 +131,10 @@ def set_up(problem: Problem, sampler: Sampler, start: str, chains: int, seed: in
         with make_progress(False, chains) as display:
             _make_space(run, problem.data, display)
         considered = None if run.space is None else run.space.considered
-    found = finder.prepare(target, considered, seed)
+    searches = chains if start == "found" else 0
+    found = finder.prepare(target, considered, seed, chains=searches, given=considered is None)
     prepared = found if finder is sampler else sampler.prepare(target)
-    shared = time.process_time() - began
-    starts = [target.required] * chains
-    if start == "found":
-        starts = finder.starts(target, found, seed, chains, silent_stage)
-    return SetUp(prepared, starts, shared, time.process_time() - began - shared)
+    return SetUp(prepared, found.starts or [target.required] * chains, time.process_time() - began)
 
 
 def tuning_length(problem: Problem, sampler: Sampler, ready: SetUp, seconds: float, seed: int) -> tuple[int, float]:

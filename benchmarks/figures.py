@@ -112,7 +112,7 @@ def measure(
     figures: dict[str, float | str] = {
         "chains": chains,
         "seconds": seconds,
-        "setup_seconds": ready.shared_seconds + ready.starts_seconds,
+        "setup_seconds": ready.seconds,
         "tune_seconds": float(np.median([run.tune_seconds for run in runs])),
         "iterations_per_second": float(np.median([run.lengths.sum() / run.kept_seconds for run in runs])),
         "mean_score_lowest": min(scores),

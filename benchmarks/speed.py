@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.problems import Problem, load, simulated
 from parnidag.samplers import ADR, MC3, PARNI, REV, OrderMCMC, PartitionMCMC
-from parnidag.samplers.base import Chain, Sampler, new_chain, silent_stage
+from parnidag.samplers.base import Chain, Sampler, new_chain
 from parnidag.space.default import default_skeleton
 
 PEERS = {  # iterations a second
@@ -49,8 +49,9 @@ GOALS = {
 def tuned_chain(sampler: Sampler, problem: Problem, tune: int, seed: int = 1) -> Chain:
     target = problem.target
     considered = None if sampler.default_space == "none" else default_skeleton(problem.data, target).considered
-    prepared = sampler.prepare(target, considered, seed)
-    chain = new_chain(target, sampler.starts(target, prepared, seed, 1, silent_stage)[0], seed, 0)
+    prepared = sampler.prepare(target, considered, seed, chains=1)
+    assert prepared.starts is not None
+    chain = new_chain(target, prepared.starts[0], seed, 0)
     sampler.begin(target, prepared, chain, tune)
     sampler.advance(target, chain, 10)  # compile
     sampler.advance(target, chain, tune)

@@ -18,27 +18,29 @@ from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_v
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, begin, weak_target
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, samplers, scores
+from parnidag import EdgePrior, samplers, scores
 from parnidag._jit import entry
 from parnidag.data import Data
 from parnidag.memo import family_score, flipped_score, make_scratch, write_parents, write_replaced
 from parnidag.moves.node_swap import PAIRS_A_NODE, make_node_swap
-from parnidag.net import open_net
+from parnidag.net import ABSENT, open_net
 from parnidag.samplers.base import new_chain
-from parnidag.samplers.mixture import KINDS, PRESETS, move_weights
+from parnidag.samplers.mixture import KINDS
 from parnidag.target import Target
 
-SCRIPT = Path(__file__).with_name("transitions_moves.py")
+FOLDER = Path(__file__).parent
 MOVES = ("exchange", "swap_parent", "node_swap")
 THREE = {"free": 25, "constrained": 6, "one parent": 16, "required beside": 8, "forbidden beside": 17}
 FOUR = {"free": 543, "constrained": 84, "two parents": 127, "forbidden": 259}
-MIXTURES = ("mixed", "parni and exchange", "printed and all", "without blocks", "ADR", "MC3")
+MIXTURES = ("mixed", "parni and exchange", "printed and all", "without blocks", "in bursts", "ADR", "MC3")
 
 
 @functools.cache
 def figures(what):
+    script = ["transitions_twins.py"] if what == "twins" else ["transitions_moves.py", what]
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), what],
+        [sys.executable, *script],
+        cwd=FOLDER,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
@@ -112,13 +114,13 @@ BROKEN = [
     ("exchange, prior unasked, required beside", "rows"),
     ("exchange, prior unasked, forbidden beside", "rows"),
     ("exchange, forbidden edges, forbidden beside", "rows"),
-    ("exchange, possible exchanges, free", "invariance"),
+    ("exchange, possible exchanges, four nodes", "invariance"),
     ("exchange, possible exchanges, required beside", "invariance"),
     ("swap_parent, a parent twice, free", "invariance"),
     ("swap_parent, a parent twice, required beside", "invariance"),
     ("swap_parent, cycles unnoticed, free", "rows"),
     ("swap_parent, forbidden edges, forbidden beside", "rows"),
-    ("swap_parent, parents alike, free", "invariance"),
+    ("swap_parent, parents alike, four nodes", "invariance"),
     ("node_swap, forbidden edges, forbidden beside", "rows"),
     ("node_swap, present pairs, free", "invariance"),
     ("node_swap, present pairs, forbidden beside", "invariance"),
@@ -182,9 +184,11 @@ def enumerated(values, prior):
 
 
 def p_values(name, nodes, prior, seed=1, judged_by=None, **options):
-    """Sample, and compare edges and whole graphs with enumeration."""
+    """Sample, and compare edges and whole graphs with enumeration; draws must be nearly independent."""
     values = reference.small_values(nodes)
     graphs, posterior = enumerated(values, PRIORS[prior] if judged_by is None else judged_by)
+    if isinstance(SAMPLERS[name], samplers.PARNI):  # leave nothing to find before sampling, which takes longer
+        options = {"start": "empty", "space": 1 - np.eye(nodes), **options}
     found = parnidag.sample(
         values,
         prior=PRIORS[prior],
@@ -225,17 +229,15 @@ def test_the_comparison_notices_a_slightly_wrong_posterior():
 
 @entry
 def score_every_way(problem, graph, scratch, node, other, old):
-    """Score the parents of a node as they are, with `other` flipped by either way, and in the place of `old`."""
+    """Score the parents of a node as they are, with `other` flipped, and with `other` in the place of `old`."""
     net = open_net(problem, graph, scratch)
-    found = np.full(4, -np.inf)
+    found = np.full(3, -np.inf)
     write_parents(net, node)
     found[0] = family_score(net, node, net.degree[node])
     found[1] = flipped_score(net, node, other)
-    if net.position[other, node] == -1 and old >= 0:
+    if net.position[other, node] == ABSENT:
         write_replaced(net, node, old, other)
         found[2] = family_score(net, node, net.degree[node])
-        for k in range(net.degree[node]):
-            found[3] += net.family[k] if k else 1.0
     return found
 
 
@@ -255,21 +257,16 @@ def test_scores_are_the_same_by_whatever_way_they_were_remembered(records, hashe
     chain = new_chain(target, np.triu(np.ones((nodes, nodes), bool), 1), 1, 0)
     scratch = make_scratch(nodes, target.max_parents, records)
     rng = np.random.default_rng(7)
-    compared = 0
     for _ in range(1500):
-        node = int(rng.choice([1, 2, 3, 4, 23, 24, 25, 26, 27]))
-        other = int(rng.choice(np.delete(np.arange(nodes), node)))
+        node = int(rng.choice([1, 2, 3, 4, 23, 24, 25, 26]))
+        other = int(rng.integers(node, nodes - 1)) + 1 if rng.random() < 0.5 else int(rng.integers(node))
         old = int(rng.integers(node))
-        if other > node:
-            other = int(rng.integers(node, nodes - 1)) + 1
         found = score_every_way(target.problem, chain.graph, scratch, np.int64(node), np.int64(other), np.int64(old))
         parents = set(range(node))
         assert found[0] == target.local(node, parents)
         assert found[1] == target.local(node, parents ^ {other})
         if other > node:
             assert found[2] == target.local(node, parents - {old} | {other})
-            compared += 1
-    assert compared > 200
 
 
 @pytest.mark.parametrize("name", ["mixed", "all", "ADR"])
@@ -290,7 +287,7 @@ def test_sets_with_one_hash_never_change_a_chain(name):
 @pytest.mark.parametrize("move", KINDS[2:])
 def test_each_move_keeps_the_state_in_step(move, constraint):
     target = weak_target(CONSTRAINTS[constraint])
-    sampler = samplers.PARNI(moves={"adr": 0.1, move: 0.9})
+    sampler = samplers.PARNI(target_evaluations=1, moves={"adr": 0.1, move: 0.9})
     chain = begin(sampler, target, tune=0)
     for _ in range(20):
         sampler.advance(target, chain, 6_000)
@@ -305,9 +302,10 @@ def test_each_move_keeps_the_state_in_step(move, constraint):
 def test_parent_sets_too_large_for_the_memo_are_exchanged_too():
     nodes = 30
     values = np.random.default_rng(6).normal(size=(60, nodes))
-    into_two = {(i, j): 8.0 for j in (0, 1) for i in range(nodes) if i != j}
+    into_two = {(i, j): 12.0 for j in (0, 1) for i in range(nodes) if i != j}
     target = Target.build(Data(values), scores.Gaussian(), EdgePrior(log_odds=into_two))
-    sampler = samplers.PARNI(moves={"adr": 0.4, "exchange": 0.2, "swap_parent": 0.2, "node_swap": 0.2})
+    weights = {"adr": 0.4, "exchange": 0.2, "swap_parent": 0.2, "node_swap": 0.2}
+    sampler = samplers.PARNI(target_evaluations=1, moves=weights)
     chain = begin(sampler, target, tune=0)
     for _ in range(5):
         sampler.advance(target, chain, 40_000)
@@ -360,111 +358,3 @@ def test_no_pair_at_all_means_staying():
     sampler.advance(target, chain, 2_000)
     assert sampler.totals(chain)["node_swap_accepted"] == 0
     assert sampler.totals(chain)["node_swap_tried"] > 900
-
-
-# settings
-
-
-@pytest.mark.parametrize(
-    ("moves", "message"),
-    [
-        ("default", r"moves must be one of \('paper', 'mixed'\) or weights by move, got 'default'"),
-        (None, "moves must be a name or weights by move"),
-        (0.5, "moves must be a name or weights by move"),
-        ([("parni", 1.0)], "moves must be a name or weights by move"),
-        ({}, 'moves needs a .*weight of "parni" or "adr"'),
-        ({"exchange": 1.0}, 'moves needs a .*weight of "parni" or "adr"'),
-        ({"parni": 0, "adr": 0.0, "node_swap": 1}, 'moves needs a .*weight of "parni" or "adr"'),
-        ({"parni": 1.0, "exchanges": 1.0}, "moves has 'exchanges'; known moves are parni, adr, exchange"),
-        ({"parni": 1.0, 3: 1.0}, "moves has 3; known moves"),
-        ({"parni": 1.0, "adr": -0.1}, r"moves\['adr'\] must be a number, 0 or more, got -0.1"),
-        ({"parni": float("nan")}, r"moves\['parni'\] must be a number"),
-        ({"parni": 1.0, "exchange": float("inf")}, r"moves\['exchange'\] must be a number"),
-        ({"parni": True}, r"moves\['parni'\] must be a number"),
-        ({"parni": "1"}, r"moves\['parni'\] must be a number"),
-        ({"parni": None}, r"moves\['parni'\] must be a number"),
-    ],
-)
-def test_wrong_moves_are_refused_by_name(moves, message):
-    with pytest.raises(ParnidagError, match=message):
-        samplers.PARNI(moves=moves)
-
-
-@pytest.mark.parametrize("sampler", [samplers.ADR, samplers.MC3])
-@pytest.mark.parametrize("exchange", [-0.1, 1.0, 2, float("nan"), float("inf"), True, "often", None])
-def test_wrong_share_of_exchanges_is_refused(sampler, exchange):
-    with pytest.raises(ParnidagError, match="exchange must be a probability from 0"):
-        sampler(exchange=exchange)
-
-
-def test_weights_become_probabilities():
-    assert move_weights({"parni": 2, "exchange": 2}) == {"parni": 0.5, "exchange": 0.5}
-    assert move_weights({"exchange": np.float32(0.5), "adr": np.int64(1), "parni": 0}) == {
-        "adr": pytest.approx(2 / 3),
-        "exchange": pytest.approx(1 / 3),
-    }
-    for name, weights in PRESETS.items():
-        assert move_weights(name) == pytest.approx(weights)
-        assert sum(move_weights(name).values()) == pytest.approx(1.0)
-    assert move_weights("paper") == {"parni": 1.0}
-    assert samplers.PARNI().moves == "mixed"
-
-
-def test_proportional_weights_make_the_same_chain():
-    target = weak_target(CONSTRAINTS["free"], nodes=8)
-    chains = []
-    for moves in ({"adr": 2, "exchange": 2, "node_swap": 0}, {"adr": 0.5, "exchange": 0.5}):
-        sampler = samplers.PARNI(moves=moves)
-        chains.append(begin(sampler, target, tune=0))
-        sampler.advance(target, chains[-1], 2_000)
-    for mine, other in zip(chains[0].graph[:-2], chains[1].graph[:-2], strict=True):
-        assert (mine == other).all()
-
-
-@pytest.mark.parametrize(
-    ("sampler", "key", "expected"),
-    [
-        (samplers.PARNI(), "moves", PRESETS["mixed"]),
-        (samplers.PARNI(moves="paper"), "moves", {"parni": 1.0}),
-        (samplers.PARNI(moves={"adr": np.float32(3), "exchange": np.int64(1)}), "moves", {"adr": 0.75, "exchange": 0.25}),
-        (samplers.ADR(exchange=np.float32(0.5)), "exchange", 0.5),
-        (samplers.MC3(exchange=0), "exchange", 0.0),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_settings_are_described_in_json(sampler, key, expected):
-    described = json.loads(json.dumps(sampler.describe()))
-    assert described["name"] == sampler.name
-    assert described[key] == pytest.approx(expected)
-    assert pickle.loads(pickle.dumps(sampler)) == sampler
-
-
-def test_moves_are_tried_as_often_as_their_weights_say():
-    target = weak_target(CONSTRAINTS["free"], nodes=8)
-    sampler = samplers.PARNI(moves={"parni": 1, "adr": 3, "exchange": 2, "swap_parent": 1, "edge_reversal": 1})
-    chain = begin(sampler, target, tune=0)
-    iterations = 40_000
-    sampler.advance(target, chain, iterations)
-    totals = sampler.totals(chain)
-    expected = {"add": 1 / 8, "delete": 1 / 8, "reverse": 1 / 8, "exchange": 2 / 8, "swap_parent": 1 / 8}
-    for move, share in (expected | {"edge_reversal": 1 / 8}).items():
-        error = np.sqrt(share * (1 - share) / iterations)
-        assert totals[f"{move}_tried"] / iterations == pytest.approx(share, abs=5 * error)
-        assert 0 < totals[f"{move}_accepted"] < totals[f"{move}_tried"]
-    assert "node_swap_tried" not in totals
-    others = sum(totals[f"{move}_tried"] for move in (*expected, "edge_reversal"))
-    assert totals["parni_iterations"] + others == iterations
-
-
-@pytest.mark.parametrize("name", ["ADR", "MC3"])
-def test_exchanges_are_counted(name):
-    target = weak_target(CONSTRAINTS["free"], nodes=8)
-    chain = begin(SAMPLERS[name], target, tune=0)
-    SAMPLERS[name].advance(target, chain, 20_000)
-    totals = SAMPLERS[name].totals(chain)
-    assert totals["tried"] == 20_000
-    assert totals["exchange_tried"] / 20_000 == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 20_000))
-    assert 0 < totals["exchange_accepted"] < totals["exchange_tried"]
-    plain = begin(type(SAMPLERS[name])(), target, tune=0)
-    type(SAMPLERS[name])().advance(target, plain, 2_000)
-    assert "exchange_tried" not in SAMPLERS[name].totals(plain)

@@ -22,7 +22,7 @@ import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag import run as run_module
 from parnidag.data import Data
-from parnidag.samplers.base import Prepared, new_chain, silent_stage
+from parnidag.samplers.base import Prepared, new_chain
 from parnidag.samplers.rev import REV
 from parnidag.target import Target
 
@@ -281,11 +281,11 @@ def test_settings_of_the_search_space_are_checked_too():
 def test_no_caveat_whatever_the_space(table):
     target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
     sampler = REV(plus_one=False)
-    prepared = sampler.prepare(target, path_skeleton(9).astype(bool))
+    prepared = sampler.prepare(target, path_skeleton(9).astype(bool), chains=3)
     assert isinstance(prepared, Prepared)
     assert not prepared.tables.covers_everything
     assert sampler.caveats(prepared) == []
-    assert len(sampler.starts(target, prepared, 1, 3, silent_stage)) == 3
+    assert len(prepared.starts) == 3
     assert sampler.describe() == {"name": "REV", "plus_one": False, "memory": 2e9, "probability": 1 / 15}
 
 

@@ -193,6 +193,8 @@ def test_best_graph_is_the_best_of_all_chains_with_its_own_score(name):
     table = parnidag.simulate(nodes=9, edges=14, rows=300, seed=6).values
     target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
     short = {"sampler": SAMPLERS[name], "draws": 5, "thin": 1 if "P" in SAMPLERS[name].name else 20, "tune": 0}
+    if SAMPLERS[name].name == "PARNI":  # its initialiser would find the best graph for every chain
+        short |= {"start": "empty", "space": 1 - np.eye(9)}
     posterior = quick(table, chains=6, **short)
     assert posterior.best.log_posterior == pytest.approx(target.log_posterior(posterior.best.adjacency), rel=1e-13)
     assert posterior.best.log_posterior >= posterior.log_posterior.max() - 1e-6

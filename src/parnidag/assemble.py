@@ -39,9 +39,11 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         "thin": plan.thin,
         "chains": plan.chains,
         "seed": plan.seed,
+        "start": "searched" if run.searched else "given",
         "space": _space_settings(run),
         "caveats": run.caveats,
         "interrupted": run.interrupted,
+        "move_costs": run.sampler.costs(run.target, run.logs[0].chain),
         "timings": {**run.timings, "total": seconds},
     }
     return RunRecord(
@@ -144,6 +146,7 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             "cpu_seconds": log.cpu_seconds,
             "edges": float(log.chain.edge_count),
             "acceptance": totals["accepted"] / max(totals["tried"], 1.0),
+            "tries": totals["tried"] / max(kept, 1),
             **run.sampler.gauges(log.chain),
         }
         if log.chain.graph.integers[3:5].any():  # samplers on tables alone ask the memo for nothing

@@ -104,8 +104,9 @@ class SamplingOptions:
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
 
-    edge_reversal: float | None = None
-    """Probability that an iteration of PARNI is an edge reversal. Default: 0."""
+    moves: Annotated[str | None, Parameter(metavar="MOVES")] = None
+    """What an iteration of PARNI is: "mixed", "paper" for the paper's algorithm alone, or weights such as
+    parni=0.5,adr=0.3,exchange=0.2 (also swap_parent, node_swap, edge_reversal). Default: "mixed"."""
 
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
@@ -123,13 +124,14 @@ class SamplingOptions:
         """Build the sampler."""
         from parnidag import samplers
 
-        given = {"kernel": self.kernel, "edge_reversal": self.edge_reversal}
+        given = {"kernel": self.kernel, "moves": self.moves}
         chosen_here = {name: value for name, value in given.items() if value is not None}
         if self.sampler == "parni":
+            if self.moves is not None and "=" in self.moves:
+                return samplers.PARNI(**chosen_here | {"moves": _weights(self.moves)})  # type: ignore[arg-type]
             return samplers.PARNI(**chosen_here)  # type: ignore[arg-type]
         for name, value in chosen_here.items():
-            option = name.replace("_", "-")
-            raise ParnidagError(f"--{option} {value} belongs to --sampler parni, not to {self.sampler}")
+            raise ParnidagError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
         chosen: dict[str, Callable[[], Sampler]] = {
             "adr": samplers.ADR,
             "mc3": samplers.MC3,
@@ -164,6 +166,18 @@ class SamplingOptions:
         if self.start is None or self.start == "empty":
             return self.start
         return _earlier_result("--start", Path(self.start), '"empty", or a result (FILE.nc)')
+
+
+def _weights(text: str) -> dict[str, float]:
+    """Read weights by move: parni=0.5,adr=0.5."""
+    weights = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError as error:
+            raise ParnidagError(f"--moves {text}: {part.strip()!r} is not of the form move=weight") from error
+    return weights
 
 
 def _space_of_file(path: Path) -> object:

@@ -76,6 +76,8 @@ class Diagnostics:
         speed over tuning and kept iterations, share of local scores found in the memo; None if the sampler has none.
     move_acceptance : dict
         Acceptance rate of each kind of move, one figure a chain; empty if the sampler has one kind only.
+    move_cost : dict
+        Microseconds of CPU time that a move of each kind takes, where the first chain ended; empty if not measured.
     reversals_outside : list of float or None
         Share of edge reversals, a chain, that ended because the tables do not hold a parent set they needed.
     timings : dict
@@ -108,6 +110,7 @@ class Diagnostics:
     iterations_per_second: list[float] | None
     memo_hit_rate: list[float] | None
     move_acceptance: dict[str, list[float]]
+    move_cost: dict[str, float]
     reversals_outside: list[float] | None
     timings: dict[str, float]
     converged: bool | None
@@ -119,6 +122,11 @@ class Diagnostics:
         """Return all figures as plain JSON values; an infinite R-hat becomes the string "inf"."""
         plain: dict[str, Any] = _json_ready(dataclasses.asdict(self))
         return plain
+
+    def _about_move(self, move: str) -> str:
+        """Say how often a kind of move was accepted, and what one costs."""
+        cost = self.move_cost.get(move)
+        return _by_chain(self.move_acceptance[move]) + ("" if cost is None else f"  ({_short(cost)} µs each)")
 
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
@@ -137,7 +145,7 @@ class Diagnostics:
         }
         if self.acceptance is not None:
             figures["acceptance"] = _by_chain(self.acceptance)
-        figures |= {f"  {move}": _by_chain(values) for move, values in self.move_acceptance.items()}
+        figures |= {f"  {move}": self._about_move(move) for move in self.move_acceptance}
         if self.reversals_outside is not None:
             figures["  off tables"] = _by_chain(self.reversals_outside)
         for name in ("evaluations", "omega", "iterations", "iterations_per_second", "memo_hit_rate"):
@@ -245,8 +253,10 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
         if name.endswith("_acceptance")
     }
     outside = statistics.get("edge_reversal_outside")
+    costs = dict(record.settings.get("move_costs") or {})
     return by_chain | {
         "move_acceptance": moves,
+        "move_cost": {name.replace("_", " "): float(cost) for name, cost in costs.items()},
         "reversals_outside": outside.tolist() if outside is not None else None,
         "caveats": [str(text) for text in record.settings.get("caveats") or ()],
         "iterations": kept.tolist() if np.any(kept > 0) else None,
@@ -334,8 +344,12 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
 
 
 def _about_starts(record: RunRecord, n_chains: int) -> list[str]:
-    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out."""
-    edges = same_start(record) if n_chains > 1 else None
+    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out.
+
+    Searches that end at the same graph independently are evidence, not a want of it.
+    """
+    searched = record.settings.get("start") == "searched"
+    edges = same_start(record) if n_chains > 1 and not searched else None
     if edges is None:
         return []
     required = int(dict(record.settings.get("prior") or {}).get("required_edges", 0))

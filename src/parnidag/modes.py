@@ -141,9 +141,9 @@ def _settled(record: RunRecord, log_posterior: Floats) -> NDArray[np.bool_]:
     """Which chains look stationary by themselves, and ran for long enough that their standing still means something."""
     n = len(record.nodes)
     moves = record.batch_iterations.sum(axis=1).astype(np.float64)
-    evaluations = record.statistics.get("evaluations")  # of samplers that try several edges in an iteration
-    if evaluations is not None:
-        moves *= np.fmax(evaluations, 1.0)
+    tries = record.statistics.get("tries")  # some samplers try several edges in an iteration
+    if tries is not None:
+        moves *= np.fmax(tries, 1.0)
     filled = (record.batch_iterations > 0).sum(axis=1)
     ess = np.array([bulk_ess(draws[None]) for draws in log_posterior])
     enough = np.isnan(ess) | (ess >= min(SETTLED_ESS, log_posterior.shape[1] / 4))  # NaN: it never changes

@@ -152,6 +152,8 @@ class Run:
         self.target, self.sampler, self.plan = target, sampler, plan
         self.starts, self.space = starts, space
         self.space_given = space is not None
+        self.searched = starts is None and sampler.default_space != "none"
+        """Does every chain start where a search of its own ends?"""
         self.caveats: list[str] = []
         self.found: SearchSpace | None = None
         """What the sampler's own search found, if it is one."""

@@ -2,8 +2,9 @@
 
 1. Each chain grows the search space from random orders of its own: order-Gibbs search, iterative expansion, and closing
    (`space.expansion`).
-2. From the graph found, it runs the mixture of moves for a short while, which reaches what no search space holds, and
-   then climbs greedily.
+2. The candidates of all chains are closed together, and each chain searches again from random orders.
+3. From the best graph found, it runs the mixture of moves for a short while, which reaches what no search space holds,
+   and then climbs greedily.
 
 Chains use different random numbers throughout, so that their agreement means something. The candidates of all of them
 together become the search space of the run. The work is bounded by the number of nodes, not by a clock, so that a seed
@@ -27,14 +28,17 @@ from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, new_chain
 from parnidag.samplers.mixture import advance_chain, make_mixture, move_weights
 from parnidag.samplers.tuning import make_parni
-from parnidag.space.expansion import MOST_CANDIDATES, closed, expand, strongest
-from parnidag.space.search import SEARCH_KEY
+from parnidag.space.expansion import CLOSED_SETS, MOST_CANDIDATES, STREAMS, closed, expand, restarted, strongest
+from parnidag.space.search import SEARCH_KEY, best_inside
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import CandidateTables, build_tables
 from parnidag.target import Target
 
-MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 1000, 50_000
-GREEDY_STEPS_A_NODE = 500
+MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 150, 5_000
+GREEDY_STEPS_A_NODE = 50
+"""Iterations of about ten tries each."""
+FEW_NODES = 60
+"""Below it shared tables may hold more sets."""
 COLD = 0.02
 """Temperature of the greedy climb."""
 MIXED = move_weights({"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1, "edge_reversal": 0.2})
@@ -65,10 +69,15 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
 
     spaces = side_by_side(grow, chains)
     graphs = [space.best for space in spaces if space.best is not None]
-    tables = build_tables(target, closed(target, considered, graphs), plus_one=False)
+    tables = build_tables(target, shared_candidates(target, considered, graphs), plus_one=False)
+    peaks = best_inside(tables)
 
     def improve(chain: int) -> tuple[Adjacency, float]:
-        return climb(target, tables, graphs[chain], seed, chain)
+        again, score = restarted(tables, peaks, seed, STREAMS**2 * chain + STREAMS - 1)
+        own = spaces[chain]
+        assert own.best is not None
+        assert own.log_posterior is not None
+        return climb(target, tables, again if score > own.log_posterior else own.best, seed, chain)
 
     improved = side_by_side(improve, chains)
     graphs = [graph for graph, _ in improved]
@@ -77,6 +86,14 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     used = np.logical_or.reduce([graph | graph.T for graph in graphs])
     wider = strongest(target, (together | used) & (target.problem.status == FREE), used, MOST_CANDIDATES)
     return Initial(graphs, SearchSpace(target.names, wider, best, score, spaces[0].rounds))
+
+
+def shared_candidates(target: Target, considered: Adjacency, graphs: list[Adjacency]) -> Adjacency:
+    """Return the candidates of tables that all chains share: the more room for each node, the fewer there are.
+
+    Graphs of few nodes can be dense.
+    """
+    return closed(target, considered, graphs, CLOSED_SETS * max(1.0, FEW_NODES / target.n_nodes))
 
 
 def side_by_side(work: Callable[[int], Found], chains: int) -> list[Found]:

@@ -2,6 +2,10 @@
 
 Every iteration chooses one kind of move, with probabilities that never depend on the graph. Each kind leaves the
 posterior invariant, so the mixture does too.
+
+An iteration is about the same work whatever its kind: PARNI evaluates some ten neighbourhoods, so a move that tries one
+change is made ten times. Then weights are shares of the time, and averages over iterations do not count a state again
+and again that a cheap move has merely failed to change (twice the error on the protein data, docs/adr/0010).
 """
 
 from __future__ import annotations
@@ -10,18 +14,19 @@ import math
 import time
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel
+from parnidag._jit import entry, kernel, leaf
 from parnidag._random import choose
 from parnidag._types import Floats, Integers, int64, is_number
 from parnidag.errors import ParnidagError
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.node_swap import NodeSwap, NodeSwapArrays, make_node_swap, node_swap_move, open_node_swap
 from parnidag.moves.reversal import ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.moves.single_edge import single_edge_step
+from parnidag.moves.single_edge import adr_move, single_edge_step
 from parnidag.moves.swap_parent import swap_parent_move
 from parnidag.net import ONE, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.samplers.base import Chain
@@ -42,14 +47,17 @@ from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, ope
 
 KINDS = ("parni", "adr", "exchange", "swap_parent", "node_swap", "edge_reversal")
 """Moves that users give weights to; "adr" is a third each of adding, deleting and reversing an edge."""
+PARNI, ADR, EXCHANGE, SWAP_PARENT, NODE_SWAP, EDGE_REVERSAL = (int64(kind) for kind in range(6))
+COUNT = int64(len(KINDS))
 COUNTED = ("parni", "add", "delete", "reverse", "exchange", "swap_parent", "node_swap", "edge_reversal")
-"""The same as they are chosen and counted. Adding, deleting and reversing have the numbers of `single_edge`."""
-PARNI, EXCHANGE, SWAP_PARENT, NODE_SWAP, EDGE_REVERSAL = int64(0), int64(4), int64(5), int64(6), int64(7)
-COUNT = int64(len(COUNTED))
-COST_STEPS = 2000
+"""The same as they are counted. Adding, deleting and reversing have the numbers of `single_edge`."""
+AFTER_ADR = int64(2)
+"""How much later a kind after "adr" is counted than chosen."""
+COST_STEPS = 500
+MOST_WEIGHT = 1e9
 PRESETS: dict[str, dict[str, float]] = {
     "paper": {"parni": 1.0},
-    "mixed": {"parni": 0.2, "adr": 0.3, "exchange": 0.2, "swap_parent": 0.1, "edge_reversal": 0.2},
+    "mixed": {"parni": 0.5, "adr": 0.15, "exchange": 0.2, "swap_parent": 0.05, "edge_reversal": 0.1},
 }
 
 
@@ -57,10 +65,12 @@ class MixtureArrays(NamedTuple):
     """Weights and counters."""
 
     weights: Floats
-    """Probability of each kind, in the order of `COUNTED`."""
+    """Probability of each kind, in the order of `KINDS`."""
     tried: Integers
     accepted: Integers
-    """Of PARNI's iterations nothing is counted here: it counts its own blocks."""
+    """In the order of `COUNTED`. Of PARNI iterations are counted as tried; it counts its own blocks."""
+    burst: Integers
+    """How often a move that tries one change is made in an iteration (1 entry)."""
 
 
 class MixedArrays(NamedTuple):
@@ -92,12 +102,15 @@ def move_weights(moves: object) -> dict[str, float]:
     for name, weight in moves.items():
         if name not in KINDS:
             raise ParnidagError(f"moves has {name!r}; known moves are {', '.join(KINDS)}")
-        if not is_number(weight) or not 0.0 <= weight < math.inf:
-            raise ParnidagError(f"moves[{name!r}] must be a number, 0 or more, got {weight!r}")
-    if moves.get("parni", 0.0) + moves.get("adr", 0.0) <= 0.0:
+        if not is_number(weight) or not 0.0 <= weight <= MOST_WEIGHT:
+            raise ParnidagError(f"moves[{name!r}] must be a number from 0 to {MOST_WEIGHT:g}, got {weight!r}")
+    largest = max(moves.values(), default=0.0)
+    scaled = {name: moves[name] / largest for name in KINDS if moves.get(name, 0.0) > 0.0}
+    total = math.fsum(scaled.values())
+    weights = {name: weight / total for name, weight in scaled.items() if weight / total > 0.0}
+    if not {"parni", "adr"} & weights.keys():
         raise ParnidagError(f'moves needs a weight of "parni" or "adr" (no others reach every graph), got {moves!r}')
-    total = math.fsum(float(weight) for weight in moves.values())
-    return {name: float(moves[name]) / total for name in KINDS if moves.get(name, 0.0) > 0.0}
+    return weights
 
 
 def make_mixture(
@@ -105,17 +118,16 @@ def make_mixture(
 ) -> MixedArrays | TabledArrays:
     """Return the arrays of one chain."""
     tried, accepted = np.zeros((2, len(COUNTED)), np.int64)
-    mixture = MixtureArrays(chances(weights), tried, accepted)
+    chances = np.array([weights.get(kind, 0.0) for kind in KINDS])
+    if tables is None and weights.get("edge_reversal", 0.0) > 0.0:
+        raise ParnidagError("edge reversals need tables of a search space, and there are none")
+    pairs = target.n_nodes * (target.n_nodes - 1) // 2
+    burst = np.array([max(1, round(min(float(parni.floats[3]), pairs)))], np.int64)
+    mixture = MixtureArrays(chances, tried, accepted, burst)
     node_swap = make_node_swap(target, parni.warm)
     if tables is None:
         return MixedArrays(parni, mixture, node_swap)
     return TabledArrays(parni, mixture, node_swap, make_draws(tables), make_reversal(target))
-
-
-def chances(weights: Mapping[str, float]) -> Floats:
-    """Return the probability of each counted kind."""
-    spread = dict(weights) | dict.fromkeys(("add", "delete", "reverse"), weights.get("adr", 0.0) / 3.0)
-    return np.array([spread.get(name, 0.0) for name in COUNTED])
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
@@ -130,40 +142,50 @@ def move_costs(target: Target, chain: Chain) -> dict[str, float]:
     """Return the microseconds that a move of each kind takes, timed one kind at a time on a copy of the chain."""
     costs = {}
     for kind in np.flatnonzero(chain.own.mixture.weights):
-        copy = deepcopy(chain)
-        copy.own.mixture.weights[:] = np.arange(len(COUNTED)) == kind
+        copy = replace(chain, **{part: deepcopy(getattr(chain, part)) for part in ("graph", "trace", "own")})
+        copy.own.mixture.weights[:] = np.arange(len(KINDS)) == kind
         copy.own.parni.integers[0] = 0
         copy.own.parni.flags[2] = False  # nothing adapts
         copy.trace.integers[:3] = -1, 0, 0  # and nothing is stored
         advance_chain(target, copy, COST_STEPS)  # fills the memo
-        begun = time.thread_time()
+        before, begun = copy.own.mixture.tried.sum(), time.thread_time()
         advance_chain(target, copy, COST_STEPS)
-        costs[COUNTED[kind]] = 1e6 * (time.thread_time() - begun) / COST_STEPS
+        seconds, tries = time.thread_time() - begun, int(copy.own.mixture.tried.sum() - before)
+        costs[KINDS[kind]] = 1e6 * seconds / tries
     return costs
 
 
 @kernel
 def next_kind(net: Net, mixture: MixtureArrays) -> int:
-    """Choose the kind of the next move."""
-    kind = choose(net.rng, mixture.weights, COUNT)
-    mixture.tried[kind] += ONE
-    return kind
+    """Choose the kind of the next iteration."""
+    return choose(net.rng, mixture.weights, COUNT)
 
 
 @kernel
-def mixture_move(net: Net, run: Parni, swap: NodeSwap, kind: int) -> bool:
-    """Make one move of any kind that needs no tables; True when it changed the graph, which PARNI counts itself."""
+def mixture_iteration(net: Net, run: Parni, swap: NodeSwap, mixture: MixtureArrays, kind: int) -> None:
+    """Make one iteration of any kind that needs no tables."""
     if kind == PARNI:
+        mixture.tried[PARNI] += ONE
         parni_iteration(net, run)
         adapt_omega(net, run)
-        return False
-    if kind == EXCHANGE:
-        return exchange_move(net)
-    if kind == SWAP_PARENT:
-        return swap_parent_move(net)
-    if kind == NODE_SWAP:
-        return node_swap_move(net, swap)
-    return single_edge_step(net, kind)
+        return
+    for _ in range(mixture.burst[0]):
+        if kind == ADR:
+            move = adr_move(net)
+            count_move(mixture, move, single_edge_step(net, move))
+        elif kind == EXCHANGE:
+            count_move(mixture, kind + AFTER_ADR, exchange_move(net))
+        elif kind == SWAP_PARENT:
+            count_move(mixture, kind + AFTER_ADR, swap_parent_move(net))
+        else:
+            count_move(mixture, kind + AFTER_ADR, node_swap_move(net, swap))
+
+
+@leaf
+def count_move(mixture: MixtureArrays, move: int, accepted: bool) -> None:
+    """Count a try of a move."""
+    mixture.tried[move] += ONE
+    mixture.accepted[move] += accepted
 
 
 @entry
@@ -185,7 +207,7 @@ def advance_mixture(
     if begin_segment(net, trace):
         while done < steps:
             kind = next_kind(net, arrays.mixture)
-            arrays.mixture.accepted[kind] += mixture_move(net, run, swap, kind)
+            mixture_iteration(net, run, swap, arrays.mixture, kind)
             adapt_eta(net, run)
             done += ONE
             if not observe(net, trace):
@@ -219,9 +241,9 @@ def advance_with_tables(
         while done < steps:
             kind = next_kind(net, arrays.mixture)
             if kind == EDGE_REVERSAL:
-                arrays.mixture.accepted[kind] += reversal_move(net, tables, reversal)
+                count_move(arrays.mixture, kind + AFTER_ADR, reversal_move(net, tables, reversal))
             else:
-                arrays.mixture.accepted[kind] += mixture_move(net, run, swap, kind)
+                mixture_iteration(net, run, swap, arrays.mixture, kind)
             adapt_eta(net, run)
             done += ONE
             if not observe(net, trace):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -18,11 +18,10 @@ from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency
 from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
-from parnidag.samplers.initial import Initial, initialise
+from parnidag.samplers.initial import Initial, initialise, shared_candidates
 from parnidag.samplers.mixture import COUNTED, advance_chain, make_mixture, move_costs, move_weights
 from parnidag.samplers.tuning import make_parni
 from parnidag.space.default import FEW_NODES
-from parnidag.space.expansion import closed
 from parnidag.space.tables import build_tables
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
@@ -71,7 +70,7 @@ class PARNI:
     adapt: Literal["tune", "always"] = "tune"
     target_evaluations: float = 10.0
     kappa: float | None = None
-    moves: Mapping[str, float] | Literal["paper", "mixed"] = "mixed"
+    moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
 
     name = "PARNI"
 
@@ -87,7 +86,9 @@ class PARNI:
             raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
         if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
             raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
-        move_weights(self.moves)
+        weights = move_weights(self.moves)
+        if not isinstance(self.moves, str):
+            object.__setattr__(self, "moves", weights)
 
     def default_thin(self, n_nodes: int) -> int:
         """Return the default number of iterations between draws: 10 a node, at least 500."""
@@ -123,7 +124,7 @@ class PARNI:
         tables = None
         if "edge_reversal" in move_weights(self.moves):
             with stages("tables"):
-                tables = build_tables(target, closed(target, considered, found.graphs), plus_one=False)
+                tables = build_tables(target, shared_candidates(target, considered, found.graphs), plus_one=False)
         with stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
         return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)

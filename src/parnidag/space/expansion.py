@@ -42,11 +42,11 @@ MOST_CANDIDATES = 12
 """Candidates beyond this are dropped from a node, the unused and least correlated first."""
 CLOSED_SETS = 2**19
 """Parent sets that tables of closed candidates may hold in all: a fraction of a second to fill."""
-FEWEST_CLOSED, MOST_CLOSED = 6, 16
+FEWEST_CLOSED, MOST_CLOSED = 6, 18
 """Whatever that leaves for one node, it has at least and at most so many candidates."""
 MOST_CLOSINGS = 5
 RESTARTS_OVER_NODES, MOST_RESTARTS = 300, 8
-"""Searches of a closed space from random orders: 300 / n, at least one, at most eight."""
+"""Searches of closed tables from random orders: 300 / n, at least one, at most eight."""
 LARGEST_SUBSETS = 24
 """More candidates of a node than this are beyond any memory."""
 IMPROVEMENT = 1e-6
@@ -125,10 +125,12 @@ def expand(
     return SearchSpace(target.names, tables.considered, best, score, tuple(rounds), time.perf_counter() - began)
 
 
-def closed(target: Target, considered: NDArray[np.bool_], graphs: Sequence[Adjacency]) -> NDArray[np.bool_]:
+def closed(
+    target: Target, considered: NDArray[np.bool_], graphs: Sequence[Adjacency], sets: float = CLOSED_SETS
+) -> NDArray[np.bool_]:
     """Return the candidates, and for every edge of the graphs the parents of one end as candidates of the other.
 
-    There are as many as tables of all their subsets may have.
+    There are as many as make `sets` parent sets over all nodes, if each has the same number.
     """
     used = np.zeros_like(considered)
     partners = np.zeros_like(considered)
@@ -137,7 +139,7 @@ def closed(target: Target, considered: NDArray[np.bool_], graphs: Sequence[Adjac
         edges = graph.astype(np.float32)
         partners |= (edges @ edges.T + edges @ edges) > 0
     wide = (considered | used | partners) & (target.problem.status == FREE)
-    most = int(math.log2(CLOSED_SETS / target.n_nodes))
+    most = int(math.log2(sets / target.n_nodes))
     return strongest(target, wide, used, min(max(most, FEWEST_CLOSED), MOST_CLOSED))
 
 
@@ -147,9 +149,14 @@ def search_closed(
     """Return the best graph of searches on the closed space, one from the best so far, the others from anywhere."""
     tables = build_tables(target, closed(target, considered, [best]), plus_one=False, sums=False)
     peaks = best_inside(tables)
-    restarts = min(max(RESTARTS_OVER_NODES // target.n_nodes, 1), MOST_RESTARTS)
-    found = [search(tables, peaks, seed, stream, _order_of(best, seed, stream))]
-    found += [search(tables, peaks, seed, stream + STREAMS * k) for k in range(1, 1 + restarts)]
+    from_here = search(tables, peaks, seed, stream, _order_of(best, seed, stream))
+    return max(from_here, restarted(tables, peaks, seed, stream), key=lambda found: found[1])
+
+
+def restarted(tables: CandidateTables, peaks: Floats, seed: int, stream: int) -> tuple[Adjacency, float]:
+    """Return the best graph of several searches from random orders, more where a search is short."""
+    restarts = min(max(RESTARTS_OVER_NODES // tables.target.n_nodes, 1), MOST_RESTARTS)
+    found = [search(tables, peaks, seed, stream + STREAMS * k) for k in range(1, 1 + restarts)]
     return max(found, key=lambda one: one[1])
 
 

@@ -1,0 +1,126 @@
+"""How users weigh the moves of a mixture: what is refused, what becomes of the weights, what is counted."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from test_kernels import CONSTRAINTS, begin, weak_target
+
+from parnidag import ParnidagError, samplers
+from parnidag.samplers.mixture import PRESETS, move_weights
+
+
+@pytest.mark.parametrize(
+    ("moves", "message"),
+    [
+        ("default", r"moves must be one of \('paper', 'mixed'\) or weights by move, got 'default'"),
+        (None, "moves must be a name or weights by move"),
+        (0.5, "moves must be a name or weights by move"),
+        ([("parni", 1.0)], "moves must be a name or weights by move"),
+        ({}, 'moves needs a .*weight of "parni" or "adr"'),
+        ({"exchange": 1.0}, 'moves needs a .*weight of "parni" or "adr"'),
+        ({"parni": 0, "adr": 0.0, "node_swap": 1}, 'moves needs a .*weight of "parni" or "adr"'),
+        ({"parni": 1.0, "exchanges": 1.0}, "moves has 'exchanges'; known moves are parni, adr, exchange"),
+        ({"parni": 1.0, 3: 1.0}, "moves has 3; known moves"),
+        ({"parni": 1.0, "adr": -0.1}, r"moves\['adr'\] must be a number, 0 or more, got -0.1"),
+        ({"parni": float("nan")}, r"moves\['parni'\] must be a number"),
+        ({"parni": 1.0, "exchange": float("inf")}, r"moves\['exchange'\] must be a number"),
+        ({"parni": True}, r"moves\['parni'\] must be a number"),
+        ({"parni": "1"}, r"moves\['parni'\] must be a number"),
+        ({"parni": None}, r"moves\['parni'\] must be a number"),
+    ],
+)
+def test_wrong_moves_are_refused_by_name(moves, message):
+    with pytest.raises(ParnidagError, match=message):
+        samplers.PARNI(moves=moves)
+
+
+@pytest.mark.parametrize("sampler", [samplers.ADR, samplers.MC3])
+@pytest.mark.parametrize("exchange", [-0.1, 1.0, 2, float("nan"), float("inf"), True, "often", None])
+def test_wrong_share_of_exchanges_is_refused(sampler, exchange):
+    with pytest.raises(ParnidagError, match="exchange must be a probability from 0"):
+        sampler(exchange=exchange)
+
+
+def test_weights_become_probabilities():
+    assert move_weights({"parni": 2, "exchange": 2}) == {"parni": 0.5, "exchange": 0.5}
+    assert move_weights({"exchange": np.float32(0.5), "adr": np.int64(1), "parni": 0}) == {
+        "adr": pytest.approx(2 / 3),
+        "exchange": pytest.approx(1 / 3),
+    }
+    for name, weights in PRESETS.items():
+        assert move_weights(name) == pytest.approx(weights)
+        assert sum(move_weights(name).values()) == pytest.approx(1.0)
+    assert move_weights("paper") == {"parni": 1.0}
+    assert samplers.PARNI().moves == "mixed"
+
+
+def test_proportional_weights_make_the_same_chain():
+    target = weak_target(CONSTRAINTS["free"], nodes=8)
+    chains = []
+    for moves in ({"adr": 2, "exchange": 2, "node_swap": 0}, {"adr": 0.5, "exchange": 0.5}):
+        sampler = samplers.PARNI(moves=moves)
+        chains.append(begin(sampler, target, tune=0))
+        sampler.advance(target, chains[-1], 2_000)
+    for mine, other in zip(chains[0].graph[:-2], chains[1].graph[:-2], strict=True):
+        assert (mine == other).all()
+
+
+@pytest.mark.parametrize(
+    ("sampler", "key", "expected"),
+    [
+        (samplers.PARNI(), "moves", PRESETS["mixed"]),
+        (samplers.PARNI(moves="paper"), "moves", {"parni": 1.0}),
+        (
+            samplers.PARNI(moves={"adr": np.float32(3), "exchange": np.int64(1)}),
+            "moves",
+            {"adr": 0.75, "exchange": 0.25},
+        ),
+        (samplers.ADR(exchange=np.float32(0.5)), "exchange", 0.5),
+        (samplers.MC3(exchange=0), "exchange", 0.0),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_settings_are_described_in_json(sampler, key, expected):
+    described = json.loads(json.dumps(sampler.describe()))
+    assert described["name"] == sampler.name
+    assert described[key] == pytest.approx(expected)
+    assert pickle.loads(pickle.dumps(sampler)) == sampler
+
+
+def test_moves_are_tried_as_often_as_their_weights_say():
+    target = weak_target(CONSTRAINTS["free"], nodes=8)
+    weights = {"parni": 1, "adr": 3, "exchange": 2, "swap_parent": 1, "edge_reversal": 1}
+    sampler = samplers.PARNI(target_evaluations=1, moves=weights)
+    chain = begin(sampler, target, tune=0)
+    iterations = 40_000
+    sampler.advance(target, chain, iterations)
+    totals = sampler.totals(chain)
+    expected = {"add": 1 / 8, "delete": 1 / 8, "reverse": 1 / 8, "exchange": 2 / 8, "swap_parent": 1 / 8}
+    for move, share in (expected | {"edge_reversal": 1 / 8}).items():
+        error = np.sqrt(share * (1 - share) / iterations)
+        assert totals[f"{move}_tried"] / iterations == pytest.approx(share, abs=5 * error)
+        assert 0 < totals[f"{move}_accepted"] < totals[f"{move}_tried"]
+    assert "node_swap_tried" not in totals
+    others = sum(totals[f"{move}_tried"] for move in (*expected, "edge_reversal"))
+    assert totals["parni_iterations"] + others == iterations
+
+
+STRUCTURE = {"ADR": samplers.ADR(exchange=0.3), "MC3": samplers.MC3(exchange=0.3)}
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_exchanges_are_counted(name):
+    target = weak_target(CONSTRAINTS["free"], nodes=8)
+    chain = begin(STRUCTURE[name], target, tune=0)
+    STRUCTURE[name].advance(target, chain, 20_000)
+    totals = STRUCTURE[name].totals(chain)
+    assert totals["tried"] == 20_000
+    assert totals["exchange_tried"] / 20_000 == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 20_000))
+    assert 0 < totals["exchange_accepted"] < totals["exchange_tried"]
+    plain = begin(type(STRUCTURE[name])(), target, tune=0)
+    type(STRUCTURE[name])().advance(target, plain, 2_000)
+    assert "exchange_tried" not in STRUCTURE[name].totals(plain)
