@@ -21,14 +21,17 @@ from benchmarks.problems import load
 from parnidag.posterior import Posterior
 from parnidag.samplers import ADR, PARNI, REV, PartitionMCMC
 from parnidag.samplers.base import Sampler
+from parnidag.samplers.mixture import KINDS
 
 CASES: dict[str, tuple[Sampler, int]] = {
-    "PARNI gibbs": (PARNI(), 500),
-    "PARNI printed": (PARNI(kernel="printed"), 500),
-    "PARNI printed, paper's η, always": (PARNI(kernel="printed", eta="paper", adapt="always"), 500),
+    "PARNI mixed": (PARNI(), 500),
+    "PARNI, every move": (PARNI(moves=dict.fromkeys(KINDS, 1.0)), 500),
+    "PARNI gibbs": (PARNI(moves="paper"), 500),
+    "PARNI printed": (PARNI(kernel="printed", moves="paper"), 500),
+    "PARNI printed, paper's η, always": (PARNI(kernel="printed", eta="paper", adapt="always", moves="paper"), 500),
     "ADR": (ADR(), 5000),
     "REV": (REV(), 5000),
-    "PARNI with edge reversal": (PARNI(edge_reversal=0.1), 500),
+    "PARNI with edge reversal": (PARNI(moves={"parni": 0.9, "edge_reversal": 0.1}), 500),
     "PartitionMCMC": (PartitionMCMC(), 500),
 }
 RARE = 0.01

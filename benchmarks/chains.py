@@ -32,6 +32,8 @@ FIRST_RATE, MOST_GROWTH = 10_000.0, 2.0
 """Iterations a second until there is a measurement, and the most by which one segment may change the rate."""
 PILOT_SHARE, SHORTEST_PILOT, LONGEST_PILOT = 0.1, 0.05, 0.5
 """CPU seconds of the chain whose rate decides the length of tuning, as a share of a chain's and in seconds."""
+TUNING_SHARE = 0.2
+"""Of a chain's time, as by default."""
 LONG_TUNING = 10**9
 PILOT_SEED = 1_000_000
 """Keeps the random numbers of pilots apart from those of chains."""
@@ -138,18 +140,18 @@ def set_up(problem: Problem, sampler: Sampler, start: str, chains: int, seed: in
 
 
 def tuning_length(problem: Problem, sampler: Sampler, ready: SetUp, seconds: float, seed: int) -> tuple[int, float]:
-    """Return the iterations that fill a third of the time, by a short pilot, and its iterations a second."""
+    """Return the iterations that fill the time of tuning, by a short pilot, and its iterations a second."""
     chain = new_chain(problem.target, ready.starts[0], PILOT_SEED + seed, 0)
     sampler.begin(problem.target, ready.prepared, chain, LONG_TUNING)
     pilot = Walk(sampler, problem, chain, FIRST_RATE)
     pilot.until(min(max(PILOT_SHARE * seconds, SHORTEST_PILOT), LONGEST_PILOT))
-    return max(1, int(chain.iteration / pilot.used * seconds / 3)), pilot.rate
+    return max(1, int(chain.iteration / pilot.used * seconds * TUNING_SHARE)), pilot.rate
 
 
 def run_chains(
     problem: Problem, sampler: Sampler, start: str, chains: int, seconds: float, seed: int, jobs: int
 ) -> tuple[SetUp, list[ChainRun]]:
-    """Set up and run a cell's chains, a third of the time for tuning; `seconds` are for each chain."""
+    """Set up and run a cell's chains; `seconds` are for each chain."""
     ready = set_up(problem, sampler, start, chains, seed)
     tune, rate = tuning_length(problem, sampler, ready, seconds, seed)
 
@@ -158,7 +160,7 @@ def run_chains(
         chain = new_chain(problem.target, ready.starts[index], seed, index)
         sampler.begin(problem.target, ready.prepared, chain, tune)
         walk = Walk(sampler, problem, chain, rate, time.thread_time() - began)
-        return walk.run(tune, seconds * 2 / 3)
+        return walk.run(tune, seconds * (1.0 - TUNING_SHARE))
 
     with ThreadPoolExecutor(jobs) as pool:  # compiled code runs side by side
         return ready, list(pool.map(run_one, range(chains)))

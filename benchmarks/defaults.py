@@ -23,13 +23,13 @@ from parnidag.samplers import ADR, PARNI
 from parnidag.samplers.base import Chain, Sampler, new_chain
 
 VARIANTS: dict[str, Sampler] = {
-    "printed kernel, paper's η, always": PARNI(kernel="printed", eta="paper", adapt="always"),
-    "printed kernel, paper's η, frozen": PARNI(kernel="printed", eta="paper"),
-    "printed kernel, symmetric η, frozen": PARNI(kernel="printed"),
-    "gibbs kernel, paper's η, always": PARNI(eta="paper", adapt="always"),
-    "gibbs kernel, paper's η, frozen": PARNI(eta="paper"),
-    "gibbs kernel, symmetric η, always": PARNI(adapt="always"),
-    "gibbs kernel, symmetric η, frozen": PARNI(),
+    "printed kernel, paper's η, always": PARNI(kernel="printed", eta="paper", adapt="always", moves="paper"),
+    "printed kernel, paper's η, frozen": PARNI(kernel="printed", eta="paper", moves="paper"),
+    "printed kernel, symmetric η, frozen": PARNI(kernel="printed", moves="paper"),
+    "gibbs kernel, paper's η, always": PARNI(eta="paper", adapt="always", moves="paper"),
+    "gibbs kernel, paper's η, frozen": PARNI(eta="paper", moves="paper"),
+    "gibbs kernel, symmetric η, always": PARNI(adapt="always", moves="paper"),
+    "gibbs kernel, symmetric η, frozen": PARNI(moves="paper"),
     "ADR": ADR(),
 }
 

@@ -4,7 +4,7 @@ python -m benchmarks.mixing [--data-dir DIR] [--seconds S] [--chains C] [--seeds
     [--starts found,empty,bare] [--jobs J] [--out FILE] [--known FILE]
 python -m benchmarks.mixing --goals [--long]
 
-Every chain gets the same CPU seconds, a third of them for tuning; the set-up comes on top. Replicate k of a simulated
+Every chain gets the same CPU seconds, a fifth of them for tuning; the set-up comes on top. Replicate k of a simulated
 problem is another data set, of real data another seed. "Best known" is the best score that any chain of the study has
 seen on a data set (or of the one in --known); the time to it counts from the beginning of a chain's set-up. Effective
 draws are those of the ten slowest edges, by batches of all chains, so that chains that disagree have few.
@@ -36,6 +36,8 @@ VARIANTS: dict[str, Sampler] = {
     "parni": PARNI(),
     "parni-alone": PARNI(moves="paper"),
     "parni-reversal": PARNI(moves={"parni": 0.9, "edge_reversal": 0.1}),
+    "parni-exchange": PARNI(moves={"parni": 0.8, "exchange": 0.2}),
+    "adr-exchange": ADR(exchange=0.1),
     "parni-paper": PARNI(moves="paper", kernel="printed", eta="paper", adapt="always"),
     "adr": ADR(),
     "mc3": MC3(),

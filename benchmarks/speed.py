@@ -80,8 +80,9 @@ def rates_table(data_dir: Path | None, seconds: float) -> Table:
         table.add_column(heading, justify="right" if heading not in ("sampler", "data", "peer") else "left")
     problems = {name: load(name, data_dir) for name in ("protein", "gsim100")}
     problems["n=1000"] = simulated("n=1000, N=200, 1500 edges, simulated", 1000, 1500, 200)
-    cases: list[tuple[str, Sampler, str]] = [("PARNI", PARNI(), name) for name in problems]
-    cases += [("PARNI printed", PARNI(kernel="printed"), name) for name in problems]
+    cases: list[tuple[str, Sampler, str]] = [("PARNI", PARNI(moves="paper"), name) for name in problems]
+    cases += [("PARNI mixed", PARNI(), name) for name in problems]
+    cases += [("PARNI printed", PARNI(kernel="printed", moves="paper"), name) for name in problems]
     cases += [("ADR", ADR(), name) for name in problems] + [("MC3", MC3(), "gsim100")]
     for sampler in (OrderMCMC(), PartitionMCMC(), REV()):
         cases += [(sampler.name, sampler, name) for name in problems]

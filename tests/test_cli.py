@@ -162,6 +162,22 @@ MISTAKES = [
     (["sample", "data.csv", "--draws", "many"], "--draws"),
     (["sample", "data.csv", "--sampler", "best"], "--sampler"),
     (["sample", "data.csv", "--sampler", "adr", "--kernel", "gibbs"], "--kernel gibbs belongs to --sampler parni"),
+    (["sample", "data.csv", "--sampler", "adr", "--moves", "paper"], "--moves paper belongs to --sampler parni"),
+    (["sample", "data.csv", "--sampler", "rev", "--moves", "adr=1"], "--moves adr=1 belongs to --sampler parni"),
+    (["sample", "data.csv", "--moves", "parni"], "moves must be one of ('paper', 'mixed') or weights by move"),
+    (["sample", "data.csv", "--moves", ""], "moves must be one of ('paper', 'mixed') or weights by move"),
+    (["sample", "data.csv", "--moves"], "--moves"),
+    (["sample", "data.csv", "--moves", "parni=often"], "--moves parni=often: 'parni=often' is not of the form"),
+    (["sample", "data.csv", "--moves", "parni=1,adr"], "'adr' is not of the form move=weight"),
+    (["sample", "data.csv", "--moves", "parni=1,"], "'' is not of the form move=weight"),
+    (["sample", "data.csv", "--moves", "parni=1=2"], "'parni=1=2' is not of the form move=weight"),
+    (["sample", "data.csv", "--moves", "parni=0.5,parni=0.1"], "parni"),
+    (["sample", "data.csv", "--moves", "parni=0.5,exchanges=0.5"], "moves has 'exchanges'; known moves are parni"),
+    (["sample", "data.csv", "--moves", "=1"], "moves has ''; known moves are parni"),
+    (["sample", "data.csv", "--moves", "parni=-1"], "moves['parni'] must be a number from 0"),
+    (["sample", "data.csv", "--moves", "parni=nan"], "moves['parni'] must be a number from 0"),
+    (["sample", "data.csv", "--moves", "parni=1e999"], "moves['parni'] must be a number from 0"),
+    (["sample", "data.csv", "--moves", "exchange=1"], 'moves needs a weight of "parni" or "adr"'),
     (["sample", "data.csv", "--missing", "guess"], "--missing"),
     (["sample", "data.csv", "--draws", "1.9"], "1.9 is not a whole number"),
     (["simulate", "-o", "data.xlsx"], "name it *.csv"),
@@ -248,6 +264,16 @@ def test_options_reach_the_sampler(calls):
         ([], lambda samplers: samplers.PARNI()),
         (["--kernel", "gibbs"], lambda samplers: samplers.PARNI(kernel="gibbs")),
         (["--sampler", "parni", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
+        (["--moves", "paper"], lambda samplers: samplers.PARNI(moves="paper")),
+        (["--moves", "mixed", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
+        (
+            ["--moves", "parni=0.5,exchange=0.5"],
+            lambda samplers: samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5}),
+        ),
+        (
+            ["--moves", " adr = 3, node_swap=1e0 ", "--kernel", "printed"],
+            lambda samplers: samplers.PARNI(kernel="printed", moves={"adr": 0.75, "node_swap": 0.25}),
+        ),
         (["--sampler", "adr"], lambda samplers: samplers.ADR()),
         (["--sampler", "rev"], lambda samplers: samplers.REV()),
         (["--sampler", "order"], lambda samplers: samplers.OrderMCMC()),
@@ -288,7 +314,8 @@ def test_an_earlier_result_gives_space_and_start(tmp_path, capsys):
     assert cli.run(again) == 0
     first, second = parnidag.load("first.nc"), parnidag.load("second.nc")
     assert np.array_equal(first.space.considered, second.space.considered)
-    assert "starting graphs" not in second.diagnostics().timings
+    assert "initialiser" in first.diagnostics().timings
+    assert "initialiser" not in second.diagnostics().timings
 
 
 @needs_api
@@ -451,6 +478,16 @@ def test_sample_agrees_with_exact_end_to_end(table, capsys):
     tolerance = np.array([[errors.get((i, j), np.nan) for j in NODES] for i in NODES]) * 5
     difference = np.abs(exact.to_numpy() - sampled.to_numpy())
     assert (difference <= np.where(np.isnan(tolerance), 1e-3, tolerance)).all()
+
+
+@needs_api
+def test_moves_reach_the_result_end_to_end(table, capsys):
+    short = ["sample", "data.csv", "--draws", "20", "--thin", "10", "--seed", "1", "-o", "posterior.nc"]
+    assert cli.run([*short, "--moves", "adr=1,exchange=1"]) == 0
+    posterior = parnidag.load(table.parent / "posterior.nc")
+    assert posterior.settings["sampler"]["moves"] == {"adr": 0.5, "exchange": 0.5}
+    assert set(posterior.diagnostics().move_cost) == {"adr", "exchange"}
+    assert set(posterior.diagnostics().move_acceptance) == {"add", "delete", "reverse", "exchange"}
 
 
 @needs_api

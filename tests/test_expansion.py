@@ -8,6 +8,8 @@ import pytest
 import parnidag
 from parnidag import EdgePrior, ParnidagError, samplers, scores, space
 from parnidag.data import Data
+from parnidag.samplers import parni
+from parnidag.samplers.initial import initialise
 from parnidag.space.default import FEW_NODES, default_skeleton, grown
 from parnidag.space.expansion import expand, strongest
 from parnidag.target import Target
@@ -174,6 +176,101 @@ def test_parni_by_default_starts_from_graphs_of_its_own_search(network, target):
 
 def test_samplers_without_a_space_have_none(network):
     assert quick(network.values, sampler=samplers.ADR()).space is None
+
+
+# ── what `sample` makes of the initialiser ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """For how many chains the initialiser is asked, and which candidates the warm start gets."""
+    calls = {"chains": [], "warm": []}
+
+    def recorded_initialise(target, considered, seed, chains):
+        calls["chains"].append(chains)
+        return initialise(target, considered, seed, chains)
+
+    def recorded_warm_start(target, kappa, considered):
+        calls["warm"].append(considered)
+        return warm_start(target, kappa, considered)
+
+    warm_start = parni.warm_start
+    monkeypatch.setattr(parni, "initialise", recorded_initialise)
+    monkeypatch.setattr(parni, "warm_start", recorded_warm_start)
+    return calls
+
+
+SHORTEST = {"draws": 4, "thin": 5, "tune": 0, "chains": 3}
+
+
+def starts_of(posterior):
+    return [set(posterior.record.start_of(chain).tolist()) for chain in range(len(posterior.log_posterior))]
+
+
+def test_by_default_chains_start_where_the_initialiser_ends(network, target, asked):
+    posterior = quick(network.values, **SHORTEST)
+    assert asked["chains"] == [3]
+    assert {"skeleton", "initialiser", "tables", "warm start"} <= posterior.diagnostics().timings.keys()
+    found = initialise(target, default_skeleton(Data(network.values), target).considered, 1, 3)
+    assert starts_of(posterior) == [set(np.flatnonzero(graph).tolist()) for graph in found.graphs]
+    assert np.array_equal(posterior.space.considered, found.space.considered)
+    assert np.array_equal(posterior.space.considered, asked["warm"][0])
+    assert posterior.best.log_posterior >= found.space.log_posterior - 1e-6
+
+
+@pytest.mark.parametrize("edges", [0, 1])
+def test_given_starts_are_kept_and_the_default_space_grows_all_the_same(network, asked, edges):
+    graph = np.zeros((20, 20), bool)
+    graph[0, 1] = edges
+    posterior = quick(network.values, start=graph if edges else "empty", **SHORTEST)
+    assert starts_of(posterior) == [set(np.flatnonzero(graph).tolist())] * 3
+    assert asked["chains"] == [1]  # it grows the space, and finds no starts
+    assert len(posterior.space.rounds) > 0
+    assert np.array_equal(posterior.space.considered, asked["warm"][0])
+    assert not (posterior.space.best & ~posterior.space.considered).any()
+
+
+def test_a_given_space_is_used_as_it_is(network, asked):
+    thin = np.zeros((20, 20), bool)
+    thin[0, 1:4] = thin[1:4, 0] = True
+    posterior = quick(network.values, space=thin, **SHORTEST)
+    assert asked["chains"] == [3]
+    assert "initialiser" in posterior.diagnostics().timings
+    assert np.array_equal(posterior.space.considered, thin)
+    assert np.array_equal(asked["warm"][0], thin)
+    assert all(len(start) > 10 for start in starts_of(posterior))  # though the space has three pairs
+    given = quick(network.values, space=thin, start="empty", **SHORTEST)
+    assert asked["chains"] == [3]  # not asked again
+    assert "initialiser" not in given.diagnostics().timings
+    assert np.array_equal(given.space.considered, thin)
+
+
+def test_nothing_is_searched_when_starts_are_given_and_every_parent_is_considered(asked):
+    few = parnidag.simulate(nodes=5, edges=5, rows=50, seed=1).values
+    posterior = quick(few, start="empty", **SHORTEST)
+    assert "initialiser" not in posterior.diagnostics().timings
+    assert asked["chains"] == []
+    assert posterior.space.considered.sum() == 20
+
+
+def test_the_settings_tell_searched_starts_from_given_ones(network, tmp_path):
+    first = quick(network.values, **SHORTEST)
+    assert first.settings["start"] == "searched"
+    for options, expected in (
+        ({"start": "empty"}, "given"),
+        ({"start": first}, "given"),
+        ({"space": first}, "searched"),
+        ({"sampler": samplers.OrderMCMC()}, "searched"),
+        ({"sampler": samplers.OrderMCMC(), "start": "empty"}, "given"),
+        ({"sampler": samplers.ADR()}, "given"),
+        ({"sampler": samplers.MC3(), "start": "empty"}, "given"),
+    ):
+        assert quick(network.values, **SHORTEST, **options).settings["start"] == expected
+    first.save(tmp_path / "first.nc")
+    assert parnidag.load(tmp_path / "first.nc").settings["start"] == "searched"
+
+
+# ── mistakes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

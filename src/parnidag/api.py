@@ -76,10 +76,10 @@ def sample(
     draws
         Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these.
     tune
-        Iterations before the first draw, not kept; half of ``draws * thin`` by default, so a third of the run.
+        Iterations before the first draw, not kept; a quarter of ``draws * thin`` by default, so a fifth of the run.
     thin
-        Iterations between stored draws. By default it grows with the number of nodes n: 10 n, at least 500; ten times
-        as many for ADR, MC3 and REV, whose iterations try one change.
+        Iterations between stored draws. By default it grows with the number of nodes n: 20 n, at least 500 and at most
+        10,000; 100 n and at least 5000 for ADR, MC3 and REV, whose iterations try one change.
     chains
         Independent chains; at least two are needed to judge convergence.
     seed
@@ -114,7 +114,7 @@ def sample(
     table = as_data(data)
     target = _target(table, score, prior)
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
-    tune = int(draws) * thin // 2 if tune is None else int(tune)
+    tune = int(draws) * thin // 4 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
     given = None if space is None else as_space(space, target.names)
     run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)

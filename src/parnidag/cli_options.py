@@ -173,6 +173,8 @@ def _weights(text: str) -> dict[str, float]:
     weights = {}
     for part in text.split(","):
         name, _, number = part.partition("=")
+        if name.strip() in weights:
+            raise ParnidagError(f"--moves {text}: {name.strip()} has two weights")
         try:
             weights[name.strip()] = float(number)
         except ValueError as error:

@@ -125,8 +125,11 @@ class Diagnostics:
 
     def _about_move(self, move: str) -> str:
         """Say how often a kind of move was accepted, and what one costs."""
-        cost = self.move_cost.get(move)
-        return _by_chain(self.move_acceptance[move]) + ("" if cost is None else f"  ({_short(cost)} µs each)")
+        single = move in ("add", "delete", "reverse")
+        cost = self.move_cost.get("adr" if single else move)
+        return _by_chain(self.move_acceptance[move]) + (
+            "" if cost is None else f"  ({_short(cost)} µs{' an iteration' * (move == 'parni')})"
+        )
 
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]

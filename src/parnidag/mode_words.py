@@ -104,11 +104,16 @@ def _other_samplers(sampler: dict[str, Any]) -> str:
     try_next = []
     if name != "PARNI":
         try_next.append("samplers.PARNI()")
-    elif len(sampler.get("moves") or ()) < 2 or sampler.get("eta") == "paper" or sampler.get("kernel") == "printed":
+    elif _paper_alone(sampler.get("moves")) or sampler.get("eta") == "paper" or sampler.get("kernel") == "printed":
         try_next.append("samplers.PARNI() with its default moves")
     if name != "PartitionMCMC":
         try_next.append("samplers.PartitionMCMC()")
     return " or ".join(try_next)
+
+
+def _paper_alone(moves: object) -> bool:
+    """Are there no moves but PARNI's own?"""
+    return moves == "paper" or (isinstance(moves, dict) and len(moves) < 2)
 
 
 def _about_heights(group: ModeGroup) -> str:

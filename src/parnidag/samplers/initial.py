@@ -1,4 +1,4 @@
-"""The initialiser: a good graph for every chain to start at, found independently of the other chains.
+"""The initialiser: a good graph for every chain to start at, found by searches of its own.
 
 1. Each chain grows the search space from random orders of its own: order-Gibbs search, iterative expansion, and closing
    (`space.expansion`).
@@ -6,13 +6,14 @@
 3. From the best graph found, it runs the mixture of moves for a short while, which reaches what no search space holds,
    and then climbs greedily.
 
-Chains use different random numbers throughout, so that their agreement means something. The candidates of all of them
-together become the search space of the run. The work is bounded by the number of nodes, not by a clock, so that a seed
-gives the same start on any machine.
+Chains use different random numbers throughout, so that their agreement means something; what they share is the skeleton
+and, from step 2 on, what to consider. The candidates of all of them together become the search space of the run. The
+work is bounded by the number of nodes, not by a clock, so that a seed gives the same start on any machine.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,13 +23,23 @@ import numpy as np
 
 from parnidag._cores import usable_cores
 from parnidag._random import random_state
+from parnidag._types import Floats
 from parnidag.graph import Adjacency
 from parnidag.net import ABSENT
 from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, new_chain
-from parnidag.samplers.mixture import advance_chain, make_mixture, move_weights
+from parnidag.samplers.mixture import advance_chain, make_mixture
 from parnidag.samplers.tuning import make_parni
-from parnidag.space.expansion import CLOSED_SETS, MOST_CANDIDATES, STREAMS, closed, expand, restarted, strongest
+from parnidag.space.expansion import (
+    CLOSED_SETS,
+    MOST_CANDIDATES,
+    STREAMS,
+    closed,
+    expand,
+    most_closed,
+    restarted,
+    strongest,
+)
 from parnidag.space.search import SEARCH_KEY, best_inside
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import CandidateTables, build_tables
@@ -39,10 +50,12 @@ GREEDY_STEPS_A_NODE = 50
 """Iterations of about ten tries each."""
 FEW_NODES = 60
 """Below it shared tables may hold more sets."""
+OFTEN = 0.02
+"""An edge that was there in this share of the iterations becomes a candidate."""
 COLD = 0.02
 """Temperature of the greedy climb."""
-MIXED = move_weights({"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1, "edge_reversal": 0.2})
-GREEDY = move_weights({"adr": 0.6, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1})
+MIXED = {"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1, "edge_reversal": 0.2}
+GREEDY = {"adr": 0.6, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1}
 """The climb does without edge reversals: their tables know nothing of temperatures."""
 CLIMB_KEY = 4
 """Keeps the random numbers of climbs apart from those of searches."""
@@ -57,22 +70,45 @@ class Initial:
 
     graphs: list[Adjacency]
     """For every chain where it starts."""
-    space: SearchSpace | None
+    space: SearchSpace | None = None
     """The candidates of all chains together, with the best graph of all."""
+    seen: Adjacency | None = None
+    """Edges that the mixture met often."""
+
+    def all_seen(self) -> list[Adjacency]:
+        """Return the starts and what was met often, as graphs whose edges may be turned round."""
+        return self.graphs if self.seen is None else [*self.graphs, self.seen]
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where a climb ends."""
+
+    graph: Adjacency
+    score: float
+    seen: Floats
+    """How often each edge was there while the mixture ran."""
 
 
 def initialise(target: Target, considered: Adjacency, seed: int, chains: int) -> Initial:
-    """Find a start for each chain, beginning at the candidates of a skeleton or of a given space."""
+    """Find a start for each chain, beginning at the candidates of a skeleton or of a given space.
+
+    When every parent is considered from the beginning, a search on the tables is all there is to do.
+    """
+    began = time.perf_counter()
+    everything = bool((considered | (target.problem.status != FREE)).all())
 
     def grow(chain: int) -> SearchSpace:
-        return expand(target, considered, seed=seed, closing=True, stream=chain)
+        return expand(target, considered, seed=seed, closing=not everything, stream=chain)
 
     spaces = side_by_side(grow, chains)
     graphs = [space.best for space in spaces if space.best is not None]
+    if everything:
+        return Initial(graphs, spaces[0])
     tables = build_tables(target, shared_candidates(target, considered, graphs), plus_one=False)
     peaks = best_inside(tables)
 
-    def improve(chain: int) -> tuple[Adjacency, float]:
+    def improve(chain: int) -> Climb:
         again, score = restarted(tables, peaks, seed, STREAMS**2 * chain + STREAMS - 1)
         own = spaces[chain]
         assert own.best is not None
@@ -80,20 +116,30 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
         return climb(target, tables, again if score > own.log_posterior else own.best, seed, chain)
 
     improved = side_by_side(improve, chains)
-    graphs = [graph for graph, _ in improved]
-    best, score = max(improved, key=lambda found: found[1])
+    graphs = [found.graph for found in improved]
+    best = max(improved, key=lambda found: found.score)
     together = np.logical_or.reduce([space.considered for space in spaces])
-    used = np.logical_or.reduce([graph | graph.T for graph in graphs])
+    seen = np.mean([found.seen for found in improved], axis=0) >= OFTEN
+    used = np.logical_or.reduce([graph | graph.T for graph in graphs]) | seen | seen.T
     wider = strongest(target, (together | used) & (target.problem.status == FREE), used, MOST_CANDIDATES)
-    return Initial(graphs, SearchSpace(target.names, wider, best, score, spaces[0].rounds))
+    return Initial(
+        graphs,
+        SearchSpace(target.names, wider, best.graph, best.score, spaces[0].rounds, time.perf_counter() - began),
+        seen,
+    )
 
 
 def shared_candidates(target: Target, considered: Adjacency, graphs: list[Adjacency]) -> Adjacency:
-    """Return the candidates of tables that all chains share: the more room for each node, the fewer there are.
+    """Return the candidates of tables that all chains share.
 
-    Graphs of few nodes can be dense.
+    Graphs of few nodes can be dense: then there is more room for each node, and it is filled up.
     """
-    return closed(target, considered, graphs, CLOSED_SETS * max(1.0, FEW_NODES / target.n_nodes))
+    n = target.n_nodes
+    if n >= FEW_NODES:
+        return closed(target, considered, graphs)
+    sets = CLOSED_SETS * FEW_NODES / n
+    close = closed(target, considered, graphs, sets)
+    return strongest(target, np.asarray(target.problem.status == FREE), close, most_closed(sets, n))
 
 
 def side_by_side(work: Callable[[int], Found], chains: int) -> list[Found]:
@@ -102,8 +148,8 @@ def side_by_side(work: Callable[[int], Found], chains: int) -> list[Found]:
         return list(pool.map(work, range(chains)))
 
 
-def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, chain: int) -> tuple[Adjacency, float]:
-    """Run the mixture from a graph, then climb from the best graph met; return where that ends, and its score."""
+def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, chain: int) -> Climb:
+    """Run the mixture from a graph, then climb from the best graph met."""
     n = target.n_nodes
     walker = walker_at(target, graph, tables, MIXED, (seed, chain, 0))
     advance_chain(target, walker, max(MIXED_STEPS_A_NODE * n, FEWEST_MIXED_STEPS))
@@ -112,7 +158,8 @@ def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, 
     climber = walker_at(cold, met, tables, GREEDY, (seed, chain, 1))
     advance_chain(cold, climber, GREEDY_STEPS_A_NODE * n)
     top = np.asarray(climber.graph.position != ABSENT)
-    return max(((found, target.log_posterior(found)) for found in (met, top)), key=lambda one: one[1])
+    seen = walker.graph.visits / walker.iteration
+    return max((Climb(found, target.log_posterior(found), seen) for found in (met, top)), key=lambda one: one.score)
 
 
 def walker_at(

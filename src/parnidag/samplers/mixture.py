@@ -40,6 +40,7 @@ from parnidag.samplers.tuning import (
     first_eta,
     open_parni,
 )
+from parnidag.space.default import FEW_NODES
 from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.tables import CandidateTables, make_draws
 from parnidag.target import Target
@@ -59,6 +60,8 @@ PRESETS: dict[str, dict[str, float]] = {
     "paper": {"parni": 1.0},
     "mixed": {"parni": 0.5, "adr": 0.15, "exchange": 0.2, "swap_parent": 0.05, "edge_reversal": 0.1},
 }
+MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
+"""The default up to `space.default.FEW_NODES` nodes: little traps chains there, and PARNI's blocks are worth most."""
 
 
 class MixtureArrays(NamedTuple):
@@ -91,12 +94,12 @@ class TabledArrays(NamedTuple):
     reversal: ReversalArrays
 
 
-def move_weights(moves: object) -> dict[str, float]:
+def move_weights(moves: object, n_nodes: int) -> dict[str, float]:
     """Return the probability of each kind of move, or refuse what the user gave."""
     if isinstance(moves, str):
         if moves not in PRESETS:
             raise ParnidagError(f"moves must be one of {tuple(PRESETS)} or weights by move, got {moves!r}")
-        moves = PRESETS[moves]
+        moves = MIXED_FOR_FEW if moves == "mixed" and n_nodes <= FEW_NODES else PRESETS[moves]
     if not isinstance(moves, Mapping):
         raise ParnidagError(f'moves must be a name or weights by move, such as {{"parni": 0.5, "adr": 0.5}}: {moves!r}')
     for name, weight in moves.items():
@@ -105,7 +108,7 @@ def move_weights(moves: object) -> dict[str, float]:
         if not is_number(weight) or not 0.0 <= weight <= MOST_WEIGHT:
             raise ParnidagError(f"moves[{name!r}] must be a number from 0 to {MOST_WEIGHT:g}, got {weight!r}")
     largest = max(moves.values(), default=0.0)
-    scaled = {name: moves[name] / largest for name in KINDS if moves.get(name, 0.0) > 0.0}
+    scaled = {name: float(moves[name] / largest) for name in KINDS if moves.get(name, 0.0) > 0.0}
     total = math.fsum(scaled.values())
     weights = {name: weight / total for name, weight in scaled.items() if weight / total > 0.0}
     if not {"parni", "adr"} & weights.keys():

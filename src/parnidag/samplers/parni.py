@@ -6,7 +6,6 @@ Its settings, and how a chain is set up and advanced; an iteration itself is in 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
@@ -26,6 +25,7 @@ from parnidag.space.tables import build_tables
 from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
 
+MOST_EVALUATIONS = 1e300
 LEAST_KAPPA = 1e-8
 """Below this η could not be told from 0 or 1."""
 
@@ -52,11 +52,13 @@ class PARNI:
     kappa
         η stays inside (κ, 1 − κ), so every edge is tried now and then. None: 0.01, or 1/n when that is smaller.
     moves
-        What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture, or weights
-        by move, such as ``{"parni": 0.5, "adr": 0.5}``. The moves are ``parni``, ``adr`` (add, delete or reverse an
-        edge), ``exchange`` (turn an edge round and exchange the parents of its nodes), ``swap_parent`` (another node in
-        the place of one parent), ``node_swap`` (two nodes exchange their roles) and ``edge_reversal`` (see `REV`; it
-        needs tables of the search space). Every move, and so every mixture, leaves the posterior invariant.
+        What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture (up to 12
+        nodes mostly PARNI's own, see docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
+        moves are ``parni``, ``adr`` (add, delete or reverse an edge), ``exchange`` (turn an edge round and exchange the
+        parents of its nodes), ``swap_parent`` (another node in the place of one parent), ``node_swap`` (two nodes
+        exchange their roles) and ``edge_reversal`` (see `REV`). An iteration makes a single move of the first and the
+        last kind, and about as many of the others as PARNI evaluates neighbourhoods. Every move, and so every mixture,
+        leaves the posterior invariant.
 
     Examples
     --------
@@ -82,17 +84,17 @@ class PARNI:
         ):
             if getattr(self, argument) not in allowed:
                 raise ParnidagError(f"{argument} must be one of {allowed}, got {getattr(self, argument)!r}")
-        if not is_number(self.target_evaluations) or not 0 < self.target_evaluations < math.inf:
+        if not is_number(self.target_evaluations) or not 0 < self.target_evaluations <= MOST_EVALUATIONS:
             raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
         if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
             raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
-        weights = move_weights(self.moves)
+        weights = move_weights(self.moves, 2)
         if not isinstance(self.moves, str):
             object.__setattr__(self, "moves", weights)
 
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 10 a node, at least 500."""
-        return max(500, 10 * n_nodes)
+        """Return the default number of iterations between draws: 20 a node, at least 500 and at most 10,000."""
+        return max(500, min(20 * n_nodes, 10_000))
 
     @property
     def default_space(self) -> Literal["skeleton"]:
@@ -115,16 +117,17 @@ class PARNI:
         """
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
-        found = Initial([], None)
-        if chains or not given:
+        found = Initial([])
+        everything = bool((considered | (target.problem.status != FREE)).all())
+        if chains or not (given or everything):
             with stages("initialiser"):
                 found = initialise(target, considered, seed, max(chains, 1))
         if not given and found.space is not None:
             considered = found.space.considered
         tables = None
-        if "edge_reversal" in move_weights(self.moves):
+        if "edge_reversal" in move_weights(self.moves, target.n_nodes):
             with stages("tables"):
-                tables = build_tables(target, shared_candidates(target, considered, found.graphs), plus_one=False)
+                tables = build_tables(target, shared_candidates(target, considered, found.all_seen()), plus_one=False)
         with stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
         return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
@@ -141,7 +144,7 @@ class PARNI:
             kappa=self._kappa(target.n_nodes),
             target_evaluations=float(self.target_evaluations),
         )
-        chain.own = make_mixture(target, move_weights(self.moves), own, prepared.tables)
+        chain.own = make_mixture(target, move_weights(self.moves, target.n_nodes), own, prepared.tables)
         chain.tables = prepared.tables
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
@@ -175,7 +178,7 @@ class PARNI:
         """Return the settings in a form that JSON can hold."""
         settings = asdict(self)
         settings["target_evaluations"] = float(self.target_evaluations)
-        settings["moves"] = move_weights(self.moves)
+        settings["moves"] = self.moves if isinstance(self.moves, str) else dict(self.moves)
         settings["kappa"] = None if self.kappa is None else float(self.kappa)
         return {"name": self.name, **settings}
 

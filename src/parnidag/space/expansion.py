@@ -97,13 +97,14 @@ def expand(
     settled = closings = 0
     while True:
         start = time.perf_counter()
+        number = STREAMS**2 * stream + len(rounds)
         tables = build_tables(target, considered, memory=memory, sums=by == "sampled")
-        graph, found = search(tables, best_inside(tables), seed, STREAMS**2 * stream + len(rounds), order)
+        graph, found = search(tables, best_inside(tables), seed, number, order)
         rounds.append(Round(int(considered.sum()), found, time.perf_counter() - start))
         improved = found > score + IMPROVEMENT
         if improved:
             best, score = graph, found
-        missing = _missing(tables, best, seed, len(rounds), by, threshold) & free
+        missing = _missing(tables, best, seed, number + 1, by, threshold) & free
         wider = strongest(target, considered | missing, best, most_candidates)
         settled = 0 if improved else settled + 1
         unchanged = np.array_equal(wider, considered)
@@ -111,13 +112,13 @@ def expand(
         if not tables.plus_one or settled == MOST_QUIET_ROUNDS or (unchanged and settled and from_elsewhere):
             if not closing or closings == MOST_CLOSINGS:
                 break
-            graph, found = search_closed(target, considered, best, seed, STREAMS**2 * stream + STREAMS // 2 + closings)
+            graph, found = search_closed(target, considered, best, seed, number + STREAMS // 2)
             if found <= score + IMPROVEMENT:
                 break
             best, score, settled, closings = graph, found, 0, closings + 1
             wider, unchanged = strongest(target, considered | best | best.T, best, most_candidates), False
         # when nothing is missing any more, one more search from a random order must agree before the space is done
-        order = None if unchanged else _order_of(best, seed, len(rounds))
+        order = None if unchanged else _order_of(best, seed, number + 1)
         considered = wider
         if table_bytes(target, considered, plus_one=False) > memory:
             break
@@ -139,8 +140,12 @@ def closed(
         edges = graph.astype(np.float32)
         partners |= (edges @ edges.T + edges @ edges) > 0
     wide = (considered | used | partners) & (target.problem.status == FREE)
-    most = int(math.log2(sets / target.n_nodes))
-    return strongest(target, wide, used, min(max(most, FEWEST_CLOSED), MOST_CLOSED))
+    return strongest(target, wide, used, most_closed(sets, target.n_nodes))
+
+
+def most_closed(sets: float, n_nodes: int) -> int:
+    """Return how many candidates a node may have when `sets` parent sets are shared out evenly."""
+    return min(max(int(math.log2(sets / n_nodes)), FEWEST_CLOSED), MOST_CLOSED)
 
 
 def search_closed(
