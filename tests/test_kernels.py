@@ -18,6 +18,7 @@ from parnidag.data import Data
 from parnidag.graph import arcs_of
 from parnidag.memo import make_scratch
 from parnidag.samplers.base import new_chain
+from parnidag.samplers.mixture import PRESETS
 from parnidag.target import Target, lay_graph
 
 SAMPLERS = {
@@ -25,7 +26,7 @@ SAMPLERS = {
     "ADR": samplers.ADR(),
     "gibbs": samplers.PARNI(moves="paper"),
     "printed": samplers.PARNI(kernel="printed", eta="paper", adapt="always", moves="paper"),
-    "mixed": samplers.PARNI(),
+    "mixed": samplers.PARNI(moves=PRESETS["mixed"]),
     "moves": samplers.PARNI(moves={"adr": 0.1, "exchange": 0.3, "swap_parent": 0.3, "node_swap": 0.3}),
     "MC3 and exchange": samplers.MC3(exchange=0.5),
 }

@@ -15,7 +15,7 @@ from test_kernels import CONSTRAINTS, begin, weak_target
 import parnidag
 from parnidag import ParnidagError, samplers
 from parnidag.samplers import parni
-from parnidag.samplers.mixture import COST_STEPS, PRESETS, make_mixture, move_costs, move_weights
+from parnidag.samplers.mixture import COST_STEPS, MIXED_FOR_FEW, PRESETS, make_mixture, move_costs, move_weights
 from parnidag.samplers.tuning import make_parni
 
 
@@ -83,8 +83,8 @@ def test_proportional_weights_make_the_same_chain():
 @pytest.mark.parametrize(
     ("sampler", "key", "expected"),
     [
-        (samplers.PARNI(), "moves", PRESETS["mixed"]),
-        (samplers.PARNI(moves="paper"), "moves", {"parni": 1.0}),
+        (samplers.PARNI(), "moves", "mixed"),
+        (samplers.PARNI(moves="paper"), "moves", "paper"),
         (
             samplers.PARNI(moves={"adr": np.float32(3), "exchange": np.int64(1)}),
             "moves",
@@ -184,9 +184,10 @@ def test_samplers_with_weights_can_be_hashed():
 
 def test_presets_cannot_be_changed_through_what_is_returned():
     move_weights("paper")["parni"] = 0.0
-    samplers.PARNI().describe()["moves"]["parni"] = 0.0
     assert move_weights("paper") == {"parni": 1.0}
     assert move_weights("mixed")["parni"] == pytest.approx(0.5)
+    assert move_weights("mixed", 12) == pytest.approx(MIXED_FOR_FEW)
+    assert move_weights("mixed", 13) == pytest.approx(PRESETS["mixed"])
 
 
 @pytest.mark.parametrize("evaluations", [10**400, 10**309], ids=["10^400", "10^309"])
@@ -270,7 +271,7 @@ def test_timing_the_moves_leaves_the_chain_alone(moves, adapt):
 
 def test_timing_works_on_a_new_chain_and_on_a_full_buffer():
     target = weak_target(CONSTRAINTS["free"], nodes=8)
-    sampler = samplers.PARNI()
+    sampler = samplers.PARNI(moves=PRESETS["mixed"])
     new = begin(sampler, target, tune=100)
     assert move_costs(target, new).keys() == PRESETS["mixed"].keys()
     assert new.iteration == 0
@@ -283,6 +284,7 @@ def test_timing_works_on_a_new_chain_and_on_a_full_buffer():
 def test_a_run_does_not_depend_on_the_timing_of_its_moves(monkeypatch):
     values = parnidag.simulate(nodes=5, edges=5, rows=50, seed=1).values
     options = {"draws": 30, "thin": 10, "chains": 2, "seed": 3, "progress": False}
+    options["sampler"] = samplers.PARNI(moves=PRESETS["mixed"])
     timed = parnidag.sample(values, **options)
     assert timed.settings["move_costs"].keys() == PRESETS["mixed"].keys()
     assert timed.diagnostics().move_cost.keys() == {name.replace("_", " ") for name in PRESETS["mixed"]}
@@ -291,4 +293,4 @@ def test_a_run_does_not_depend_on_the_timing_of_its_moves(monkeypatch):
     plain = parnidag.sample(values, **options)
     assert plain.diagnostics().move_cost == {}
     assert_same_run(timed, plain)
-    assert parnidag.sample(values, sampler=samplers.ADR(), **options).diagnostics().move_cost == {}
+    assert parnidag.sample(values, **options | {"sampler": samplers.ADR()}).diagnostics().move_cost == {}

@@ -25,7 +25,7 @@ from parnidag.memo import family_score, flipped_score, make_scratch, write_paren
 from parnidag.moves.node_swap import PAIRS_A_NODE, make_node_swap
 from parnidag.net import ABSENT, open_net
 from parnidag.samplers.base import new_chain
-from parnidag.samplers.mixture import KINDS
+from parnidag.samplers.mixture import KINDS, PRESETS
 from parnidag.target import Target
 
 FOLDER = Path(__file__).parent
@@ -156,7 +156,7 @@ def test_only_a_detour_closes_a_cycle_in_an_exchange():
 # sampling
 
 SAMPLERS = {
-    "mixed": samplers.PARNI(),
+    "mixed": samplers.PARNI(moves=PRESETS["mixed"]),
     "parni and exchange": samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5}),
     "all": samplers.PARNI(moves=dict.fromkeys(KINDS, 1)),
     "ADR": samplers.ADR(exchange=0.3),

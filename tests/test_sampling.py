@@ -26,12 +26,13 @@ import parnidag
 from parnidag import EdgePrior, ParnidagError, assemble, samplers, scores
 from parnidag import run as run_module
 from parnidag.data import Data
+from parnidag.samplers.mixture import PRESETS
 from parnidag.target import Target
 
 SAMPLERS = {
     "MC3": samplers.MC3(),
     "ADR": samplers.ADR(),
-    "mixed": samplers.PARNI(),
+    "mixed": samplers.PARNI(moves=PRESETS["mixed"]),
     "gibbs": samplers.PARNI(moves="paper"),
     "printed": samplers.PARNI(kernel="printed", moves="paper"),
     "paper": samplers.PARNI(kernel="printed", eta="paper", adapt="always", moves="paper"),

@@ -144,7 +144,7 @@ SOME_PAIRS = [(0, 1), (1, 2)]
 # Mixtures
 
 MIXTURES = {
-    "mixed": samplers.PARNI(target_evaluations=1),
+    "mixed": samplers.PARNI(target_evaluations=1, moves=mixture.PRESETS["mixed"]),
     "parni and exchange": samplers.PARNI(target_evaluations=1, moves={"parni": 0.5, "exchange": 0.5}),
     "printed and all": samplers.PARNI(kernel="printed", target_evaluations=1, moves=dict.fromkeys(mixture.KINDS, 1)),
     "without blocks": samplers.PARNI(

@@ -45,7 +45,7 @@ from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import CandidateTables, build_tables
 from parnidag.target import Target
 
-MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 150, 5_000
+MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 80, 5_000
 GREEDY_STEPS_A_NODE = 50
 """Iterations of about ten tries each."""
 FEW_NODES = 60

@@ -94,12 +94,12 @@ class TabledArrays(NamedTuple):
     reversal: ReversalArrays
 
 
-def move_weights(moves: object, n_nodes: int) -> dict[str, float]:
-    """Return the probability of each kind of move, or refuse what the user gave."""
+def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
+    """Return the probability of each kind of move, or refuse what the user gave; by default for many nodes."""
     if isinstance(moves, str):
         if moves not in PRESETS:
             raise ParnidagError(f"moves must be one of {tuple(PRESETS)} or weights by move, got {moves!r}")
-        moves = MIXED_FOR_FEW if moves == "mixed" and n_nodes <= FEW_NODES else PRESETS[moves]
+        moves = MIXED_FOR_FEW if moves == "mixed" and n_nodes is not None and n_nodes <= FEW_NODES else PRESETS[moves]
     if not isinstance(moves, Mapping):
         raise ParnidagError(f'moves must be a name or weights by move, such as {{"parni": 0.5, "adr": 0.5}}: {moves!r}')
     for name, weight in moves.items():

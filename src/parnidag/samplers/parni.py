@@ -88,7 +88,7 @@ class PARNI:
             raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
         if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
             raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
-        weights = move_weights(self.moves, 2)
+        weights = move_weights(self.moves)
         if not isinstance(self.moves, str):
             object.__setattr__(self, "moves", weights)
 
