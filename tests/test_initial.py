@@ -113,7 +113,7 @@ def test_thin_candidates_are_enough(problem):
 def test_without_closing_they_are_not(problem, monkeypatch):
     """The same searches and restarts, on candidates that were not closed: as many random numbers, fewer parents."""
     monkeypatch.setattr(expansion, "closed", not_closed)
-    monkeypatch.setattr(initial, "closed", not_closed)
+    monkeypatch.setattr(initial, "shared_candidates", not_closed)
     monkeypatch.setattr(initial, "climb", stay)
     target = target_of(*problem)
     assert max(short_of(target, initialise(target, nothing(target), seed, 2).graphs) for seed in (0, 2)) > 0.1

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -107,8 +108,9 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
             raise ParnidagError(f"moves has {name!r}; known moves are {', '.join(KINDS)}")
         if not is_number(weight) or not 0.0 <= weight <= MOST_WEIGHT:
             raise ParnidagError(f"moves[{name!r}] must be a number from 0 to {MOST_WEIGHT:g}, got {weight!r}")
-    largest = max(moves.values(), default=0.0)
-    scaled = {name: float(moves[name] / largest) for name in KINDS if moves.get(name, 0.0) > 0.0}
+    plain = {name: weight.item() if isinstance(weight, np.generic) else weight for name, weight in moves.items()}
+    given = {name: Fraction(plain[name]) for name in KINDS if plain.get(name, 0) > 0}
+    scaled = {name: float(weight / max(given.values())) for name, weight in given.items()}
     total = math.fsum(scaled.values())
     weights = {name: weight / total for name, weight in scaled.items() if weight / total > 0.0}
     if not {"parni", "adr"} & weights.keys():
