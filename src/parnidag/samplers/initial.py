@@ -48,8 +48,8 @@ from parnidag.target import Target
 MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 80, 5_000
 GREEDY_STEPS_A_NODE = 50
 """Iterations of about ten tries each."""
-FEW_NODES = 60
-"""Below it shared tables may hold more sets."""
+FEW_NODES, MANY_NODES = 60, 200
+"""Below the first, shared tables may hold more sets; above the second, chains share one expansion."""
 OFTEN = 0.02
 """An edge that was there in this share of the iterations becomes a candidate."""
 COLD = 0.02
@@ -93,7 +93,8 @@ class Climb:
 def initialise(target: Target, considered: Adjacency, seed: int, chains: int) -> Initial:
     """Find a start for each chain, beginning at the candidates of a skeleton or of a given space.
 
-    When every parent is considered from the beginning, a search on the tables is all there is to do.
+    When every parent is considered from the beginning, a search on the tables is all there is to do. With many nodes
+    chains share one expansion, and each searches its tables from random orders of its own.
     """
     began = time.perf_counter()
     everything = bool((considered | (target.problem.status != FREE)).all())
@@ -101,7 +102,8 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     def grow(chain: int) -> SearchSpace:
         return expand(target, considered, seed=seed, closing=not everything, stream=chain)
 
-    spaces = side_by_side(grow, chains)
+    alone = everything or target.n_nodes <= MANY_NODES
+    spaces = side_by_side(grow, chains if alone else 1)
     graphs = [space.best for space in spaces if space.best is not None]
     if everything:
         return Initial(graphs, spaces[0])
@@ -109,11 +111,11 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     peaks = best_inside(tables)
 
     def improve(chain: int) -> Climb:
-        again, score = restarted(tables, peaks, seed, STREAMS**2 * chain + STREAMS - 1)
-        own = spaces[chain]
-        assert own.best is not None
-        assert own.log_posterior is not None
-        return climb(target, tables, again if score > own.log_posterior else own.best, seed, chain)
+        start, score = restarted(tables, peaks, seed, STREAMS**2 * chain + STREAMS - 1)
+        own = spaces[chain] if alone else None
+        if own is not None and own.best is not None and own.log_posterior is not None and own.log_posterior > score:
+            start = own.best
+        return climb(target, tables, start, seed, chain)
 
     improved = side_by_side(improve, chains)
     graphs = [found.graph for found in improved]
