@@ -202,7 +202,10 @@ def advance_mixture(
     arrays: MixedArrays,
     steps: int,
 ) -> int:
-    """Run PARNI and the moves mixed with it for at most `steps` iterations."""
+    """Run PARNI and the moves mixed with it for at most `steps` iterations.
+
+    Apart from the entry with tables, so that chains without edge reversals need not wait for these to compile.
+    """
     net: Net = open_net(problem, graph, scratch)
     trace = open_trace(trace_arrays)
     run = open_parni(arrays.parni)
