@@ -21,7 +21,7 @@ import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag._jit import entry
 from parnidag.data import Data
-from parnidag.memo import family_score, flipped_score, make_scratch, write_parents, write_replaced
+from parnidag.memo import NOBODY, family_score, flipped_score, make_scratch, write_family
 from parnidag.moves.node_swap import PAIRS_A_NODE, make_node_swap
 from parnidag.net import ABSENT, open_net
 from parnidag.samplers.base import new_chain
@@ -232,11 +232,11 @@ def score_every_way(problem, graph, scratch, node, other, old):
     """Score the parents of a node as they are, with `other` flipped, and with `other` in the place of `old`."""
     net = open_net(problem, graph, scratch)
     found = np.full(3, -np.inf)
-    write_parents(net, node)
+    write_family(net, node, NOBODY, NOBODY)
     found[0] = family_score(net, node, net.degree[node])
     found[1] = flipped_score(net, node, other)
     if net.position[other, node] == ABSENT:
-        write_replaced(net, node, old, other)
+        write_family(net, node, old, other)
         found[2] = family_score(net, node, net.degree[node])
     return found
 

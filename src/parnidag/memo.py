@@ -17,6 +17,8 @@ from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, ONE, ZERO, Net, Scrat
 from parnidag.scores.gaussian import gaussian_score
 
 ALIGNMENT = 64
+NOBODY = int64(-1)
+"""No node at all."""
 
 
 def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
@@ -50,7 +52,7 @@ def flipped_score(net: Net, node: int, other: int) -> float:
     if degree > net.max_parents:
         return -math.inf
     if degree > LONGEST_KEY:
-        write_family(net, node, other, adding)
+        write_family(net, node, NOBODY if adding else other, other if adding else NOBODY)
         return local_score(net, node, degree)
     word = net.key[node] ^ net.words[0, other]
     slot = int64(word & uint64(net.memo.size - 1))
@@ -62,7 +64,7 @@ def flipped_score(net: Net, node: int, other: int) -> float:
         net.hits += ONE
         return net.memo[slot ^ ONE]["score"]
     net.misses += ONE
-    write_family(net, node, other, adding)
+    write_family(net, node, NOBODY if adding else other, other if adding else NOBODY)
     score = local_score(net, node, degree)
     remember(net, slot, tag, node, degree, score)
     return score
@@ -93,22 +95,22 @@ def holds(net: Net, slot: int, tag: uint32, node: int, other: int, degree: int) 
 
 
 @kernel
-def write_family(net: Net, node: int, other: int, adding: bool) -> None:
-    """Write the sorted parents of `node`, with `other` flipped, to the scratch array `family`."""
+def write_family(net: Net, node: int, lost: int, gained: int) -> None:
+    """Write the sorted parents of `node`, less one and with another, to `family`; either may be NOBODY."""
     row, family = net.parents[node], net.family
     count = ZERO
-    waiting = adding
+    waiting = gained != NOBODY
     for k in range(net.degree[node]):
         parent = int64(row[k])
-        if waiting and parent > other:
-            family[count] = other
+        if waiting and parent > gained:
+            family[count] = gained
             count += ONE
             waiting = False
-        if parent != other:
+        if parent != lost:
             family[count] = parent
             count += ONE
     if waiting:
-        family[count] = other
+        family[count] = gained
 
 
 @kernel
@@ -145,32 +147,6 @@ def holds_family(net: Net, slot: int, tag: uint32, node: int, degree: int) -> bo
     for k in range(degree):
         same &= kept[k] == family[k]
     return same
-
-
-@kernel
-def write_replaced(net: Net, node: int, old: int, new: int) -> None:
-    """Write the sorted parents of `node`, with `new` in the place of `old`, to `family`."""
-    row, family = net.parents[node], net.family
-    count = ZERO
-    waiting = True
-    for k in range(net.degree[node]):
-        parent = int64(row[k])
-        if waiting and parent > new:
-            family[count] = new
-            count += ONE
-            waiting = False
-        if parent != old:
-            family[count] = parent
-            count += ONE
-    if waiting:
-        family[count] = new
-
-
-@kernel
-def write_parents(net: Net, node: int) -> None:
-    """Write the sorted parents of `node` to `family`."""
-    for k in range(net.degree[node]):
-        net.family[k] = int64(net.parents[node, k])
 
 
 @kernel

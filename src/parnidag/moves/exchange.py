@@ -22,7 +22,7 @@ import math
 from parnidag._jit import kernel
 from parnidag._random import below, happens
 from parnidag._types import int64
-from parnidag.memo import family_score, write_parents, write_replaced
+from parnidag.memo import NOBODY, family_score, write_family
 from parnidag.net import ABSENT, FIXED, ONE, ZERO, Net, add_edge, child_of, has_detour, parent_of, remove_edge
 from parnidag.prior import FREE
 
@@ -36,9 +36,9 @@ def exchange_move(net: Net) -> bool:
     a, b = parent_of(code), child_of(code)
     if net.status[b, a] != FREE or not may_trade(net, a, b) or not may_trade(net, b, a):
         return False
-    write_replaced(net, b, a, b)
+    write_family(net, b, a, b)
     score_a = family_score(net, a, net.degree[b])
-    write_parents(net, a)
+    write_family(net, a, NOBODY, NOBODY)
     score_b = family_score(net, b, net.degree[a])
     gain = score_a - net.local[a] + score_b - net.local[b]
     if not happens(net.rng, math.exp(min(0.0, gain))) or closes_cycle(net, a, b):

@@ -21,7 +21,7 @@ from parnidag._jit import kernel, make_frame, struct
 from parnidag._random import below, happens
 from parnidag._types import Bytes, Codes, Floats, int64
 from parnidag.graph import arcs_of
-from parnidag.memo import family_score, write_parents, write_replaced
+from parnidag.memo import NOBODY, family_score, write_family
 from parnidag.net import ONE, ZERO, Net, add_edge, child_of, parent_of, present, remove_edge
 from parnidag.prior import FREE
 from parnidag.target import Target
@@ -129,7 +129,7 @@ def score_swap(net: Net, swap: NodeSwap, a: int, b: int, count: int) -> float:
         i, j = parent_of(code), child_of(code)
         if j in (a, b):
             continue
-        write_replaced(net, j, i, image_of(a, b, i))
+        write_family(net, j, i, image_of(a, b, i))
         swap.scores[j] = family_score(net, j, net.degree[j])
         gain += swap.scores[j] - net.local[j]
     return gain
@@ -139,8 +139,8 @@ def score_swap(net: Net, swap: NodeSwap, a: int, b: int, count: int) -> float:
 def score_in_place(net: Net, swap: NodeSwap, node: int, other: int) -> float:
     """Score `node` with the parents of `other`, and return what it gains; an edge between the two turns round."""
     if present(net, node, other):
-        write_replaced(net, other, node, other)
+        write_family(net, other, node, other)
     else:
-        write_parents(net, other)
+        write_family(net, other, NOBODY, NOBODY)
     swap.scores[node] = family_score(net, node, net.degree[other])
     return swap.scores[node] - net.local[node]

@@ -16,7 +16,7 @@ import math
 from parnidag._jit import kernel
 from parnidag._random import below, happens
 from parnidag._types import int64
-from parnidag.memo import family_score, write_replaced
+from parnidag.memo import family_score, write_family
 from parnidag.net import Net, add_edge, child_of, is_ancestor, parent_of, present, remove_edge
 from parnidag.prior import FREE
 
@@ -31,7 +31,7 @@ def swap_parent_move(net: Net) -> bool:
     other = below(net.rng, net.n)
     if other == j or present(net, other, j) or net.status[other, j] != FREE:
         return False
-    write_replaced(net, j, i, other)
+    write_family(net, j, i, other)
     score = family_score(net, j, net.degree[j])
     if not happens(net.rng, math.exp(min(0.0, score - net.local[j]))) or is_ancestor(net, j, other):
         return False
