@@ -48,7 +48,7 @@ from parnidag.target import Target
 MIXED_STEPS_A_NODE, FEWEST_MIXED_STEPS = 80, 5_000
 GREEDY_STEPS_A_NODE = 50
 """Iterations of about ten tries each."""
-FEW_NODES, MANY_NODES = 60, 200
+MAYBE_DENSE, MANY_NODES = 60, 200
 """Below the first, shared tables may hold more sets; above the second, chains share one expansion."""
 OFTEN = 0.02
 """An edge that was there in this share of the iterations becomes a candidate."""
@@ -97,7 +97,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     chains share one expansion, and each searches its tables from random orders of its own.
     """
     began = time.perf_counter()
-    everything = bool((considered | (target.problem.status != FREE)).all())
+    everything = holds_everything(target, considered)
 
     def grow(chain: int) -> SearchSpace:
         return expand(target, considered, seed=seed, closing=not everything, stream=chain)
@@ -106,7 +106,9 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     spaces = side_by_side(grow, chains if alone else 1)
     graphs = [space.best for space in spaces if space.best is not None]
     if everything:
-        return Initial(graphs, spaces[0])
+        return Initial(
+            graphs, max(spaces, key=lambda space: -np.inf if space.log_posterior is None else space.log_posterior)
+        )
     tables = build_tables(target, shared_candidates(target, considered, graphs), plus_one=False)
     peaks = best_inside(tables)
 
@@ -131,15 +133,20 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     )
 
 
+def holds_everything(target: Target, considered: Adjacency) -> bool:
+    """Is every free edge among the candidates already?"""
+    return bool((considered | (target.problem.status != FREE)).all())
+
+
 def shared_candidates(target: Target, considered: Adjacency, graphs: list[Adjacency]) -> Adjacency:
     """Return the candidates of tables that all chains share.
 
     Graphs of few nodes can be dense: then there is more room for each node, and it is filled up.
     """
     n = target.n_nodes
-    if n >= FEW_NODES:
+    if n >= MAYBE_DENSE:
         return closed(target, considered, graphs)
-    sets = CLOSED_SETS * FEW_NODES / n
+    sets = CLOSED_SETS * MAYBE_DENSE / n
     close = closed(target, considered, graphs, sets)
     return strongest(target, np.asarray(target.problem.status == FREE), close, most_closed(sets, n))
 

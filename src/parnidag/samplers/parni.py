@@ -17,7 +17,7 @@ from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency
 from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
-from parnidag.samplers.initial import Initial, initialise, shared_candidates
+from parnidag.samplers.initial import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.mixture import COUNTED, advance_chain, make_mixture, move_costs, move_weights
 from parnidag.samplers.tuning import make_parni
 from parnidag.space.default import FEW_NODES
@@ -118,8 +118,7 @@ class PARNI:
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
         found = Initial([])
-        everything = bool((considered | (target.problem.status != FREE)).all())
-        if chains or not (given or everything):
+        if chains or not (given or holds_everything(target, considered)):
             with stages("initialiser"):
                 found = initialise(target, considered, seed, max(chains, 1))
         if not given and found.space is not None:
