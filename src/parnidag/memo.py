@@ -3,6 +3,8 @@
 The memo is a two-way cache of 64-byte records with the whole parent set in each, so a hit is verified and never a hash
 collision. It is bounded: new scores push old ones out. A score is a pure function of the node and its sorted parents,
 so what the memo happens to hold never changes a chain.
+
+With few nodes there is a place for every set of parents, found by its bits: `direct` then stands in for the memo.
 """
 
 from __future__ import annotations
@@ -12,21 +14,38 @@ import math
 import numpy as np
 
 from parnidag._jit import kernel, make_frame
-from parnidag._types import Records, int64, uint32, uint64
+from parnidag._types import Records, Words, int64, uint32, uint64
 from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, ONE, ZERO, Net, Scratch
 from parnidag.scores.gaussian import gaussian_score
 
 ALIGNMENT = 64
+MOST_DIRECT = 12
+"""Up to so many nodes every set of parents has a place of its own (400 kB in all)."""
+WORDS_SEED = 20231210
+"""Seed of the hash words; any value will do, since hits are verified."""
 NOBODY = int64(-1)
 """No node at all."""
+
+
+def hash_words(n_nodes: int) -> Words:
+    """Return the words whose exclusive or is the key of a node (row 1) with its parents (row 0).
+
+    With few nodes a key is the place of the score in `direct`; else the words are random.
+    """
+    if n_nodes <= MOST_DIRECT:
+        nodes = np.arange(n_nodes, dtype=np.uint64)
+        return np.array([np.uint64(1) << nodes, nodes << np.uint64(n_nodes)])
+    return np.random.SeedSequence(WORDS_SEED).generate_state(2 * n_nodes, np.uint64).reshape(2, n_nodes)
 
 
 def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
     """Return working memory for one chain with room for `memo_records` (a power of two) local scores."""
     largest = max_parents + 1
+    few = n_nodes <= MOST_DIRECT
     return Scratch(
         frame=make_frame(),
-        memo=empty_memo(memo_records),
+        memo=empty_memo(2 if few else memo_records),
+        direct=np.full(n_nodes << n_nodes if few else 0, np.nan),
         marks=np.zeros(n_nodes + 1, np.int64),
         stack=np.zeros(n_nodes + 1, np.int64),
         family=np.zeros(largest + 1, np.int64),
@@ -55,6 +74,11 @@ def flipped_score(net: Net, node: int, other: int) -> float:
         write_family(net, node, NOBODY if adding else other, other if adding else NOBODY)
         return local_score(net, node, degree)
     word = net.key[node] ^ net.words[0, other]
+    if net.direct.size:
+        score = net.direct[int64(word)]
+        if score == score:
+            net.hits += ONE
+            return score
     slot = int64(word & uint64(net.memo.size - 1))
     tag = uint32(word >> uint64(32))
     if holds(net, slot, tag, node, other, degree):
@@ -66,7 +90,10 @@ def flipped_score(net: Net, node: int, other: int) -> float:
     net.misses += ONE
     write_family(net, node, NOBODY if adding else other, other if adding else NOBODY)
     score = local_score(net, node, degree)
-    remember(net, slot, tag, node, degree, score)
+    if net.direct.size:
+        net.direct[int64(word)] = score
+    else:
+        remember(net, slot, tag, node, degree, score)
     return score
 
 
@@ -124,6 +151,11 @@ def family_score(net: Net, node: int, degree: int) -> float:
     word = net.words[1, node]
     for k in range(degree):
         word ^= net.words[0, net.family[k]]
+    if net.direct.size:
+        score = net.direct[int64(word)]
+        if score == score:
+            net.hits += ONE
+            return score
     slot = int64(word & uint64(net.memo.size - 1))
     tag = uint32(word >> uint64(32))
     for found in (slot, slot ^ ONE):
@@ -132,7 +164,10 @@ def family_score(net: Net, node: int, degree: int) -> float:
             return net.memo[found]["score"]
     net.misses += ONE
     score = local_score(net, node, degree)
-    remember(net, slot, tag, node, degree, score)
+    if net.direct.size:
+        net.direct[int64(word)] = score
+    else:
+        remember(net, slot, tag, node, degree, score)
     return score
 
 

@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     free: Codes
     """The free edges, as arcs."""
     words: Words
-    """Random words that hash a node (row 1) and its set of parents (row 0)."""
+    """Words that hash a node (row 1) and its set of parents (row 0), see `memo.hash_words`."""
     max_parents: int
 
 
@@ -83,6 +83,8 @@ class Scratch(NamedTuple):
     frame: Bytes
     """Where the `Net` itself lives."""
     memo: Records
+    direct: Floats
+    """A score for every node and set of parents, NaN while unknown; empty when there are too many."""
     marks: Integers
     stack: Integers
     family: Integers
@@ -111,6 +113,7 @@ class Net:
     visits: Integers
     rng: RandomState
     memo: Records
+    direct: Floats
     marks: Integers
     stack: Integers
     family: Integers
@@ -145,6 +148,7 @@ def open_net(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Net:
         graph.visits,
         graph.rng,
         scratch.memo,
+        scratch.direct,
         scratch.marks,
         scratch.stack,
         scratch.family,

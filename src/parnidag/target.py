@@ -13,7 +13,7 @@ from parnidag._types import int64
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, arcs_of
-from parnidag.memo import local_score, make_scratch
+from parnidag.memo import hash_words, local_score, make_scratch
 from parnidag.net import (
     ABSENT,
     FIXED,
@@ -33,8 +33,6 @@ from parnidag.net import (
 from parnidag.prior import FREE, REQUIRED, EdgePrior
 from parnidag.scores.gaussian import GaussianTable
 
-WORDS_SEED = 20231210
-"""Seed of the hash words; any value will do, since hits are verified."""
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 """Bounds on the number of memo records of a chain (64 bytes each)."""
 
@@ -66,13 +64,12 @@ class Target:
         if n > MOST_NODES:
             raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
         resolved = prior.resolve(data.names)
-        words = np.random.SeedSequence(WORDS_SEED).generate_state(2 * n, np.uint64).reshape(2, n)
         problem = Problem(
             table=score.table(data),
             log_odds=resolved.log_odds,
             status=resolved.status,
             free=arcs_of(resolved.status == FREE),
-            words=words,
+            words=hash_words(n),
             max_parents=int64(resolved.max_parents),
         )
         settings = {"n_rows": data.n_rows, "score": score.describe(), "prior": prior.describe(data.names)}

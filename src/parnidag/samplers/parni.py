@@ -48,7 +48,8 @@ class PARNI:
         ``"tune"`` freezes η and ω when tuning ends, so that the chain is a plain Markov chain from then on;
         ``"always"`` goes on adapting with diminishing steps, as the paper does.
     target_evaluations
-        Sub-neighbourhoods evaluated in an iteration, on average; ω adapts to it.
+        Sub-neighbourhoods evaluated in an iteration, on average; ω adapts to it. None: 10, the paper's, or up to 12
+        nodes 20, which is more than η offers there, so ω goes to its largest value.
     kappa
         η stays inside (κ, 1 − κ), so every edge is tried now and then. None: 0.01, or 1/n when that is smaller.
     moves
@@ -70,7 +71,7 @@ class PARNI:
     kernel: Literal["gibbs", "printed"] = "gibbs"
     eta: Literal["symmetric", "paper"] = "symmetric"
     adapt: Literal["tune", "always"] = "tune"
-    target_evaluations: float = 10.0
+    target_evaluations: float | None = None
     kappa: float | None = None
     moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
 
@@ -84,8 +85,12 @@ class PARNI:
         ):
             if getattr(self, argument) not in allowed:
                 raise ParnidagError(f"{argument} must be one of {allowed}, got {getattr(self, argument)!r}")
-        if not is_number(self.target_evaluations) or not 0 < self.target_evaluations <= MOST_EVALUATIONS:
-            raise ParnidagError(f"target_evaluations must be a positive number, got {self.target_evaluations!r}")
+        if self.target_evaluations is not None and (
+            not is_number(self.target_evaluations) or not 0 < self.target_evaluations <= MOST_EVALUATIONS
+        ):
+            raise ParnidagError(
+                f"target_evaluations must be a positive number or None, got {self.target_evaluations!r}"
+            )
         if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
             raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
         weights = move_weights(self.moves)
@@ -141,7 +146,7 @@ class PARNI:
             symmetric=self.eta == "symmetric",
             always=self.adapt == "always",
             kappa=self._kappa(target.n_nodes),
-            target_evaluations=float(self.target_evaluations),
+            target_evaluations=self._target_evaluations(target.n_nodes),
         )
         chain.own = make_mixture(target, move_weights(self.moves, target.n_nodes), own, prepared.tables)
         chain.tables = prepared.tables
@@ -176,7 +181,7 @@ class PARNI:
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         settings = asdict(self)
-        settings["target_evaluations"] = float(self.target_evaluations)
+        settings["target_evaluations"] = None if self.target_evaluations is None else float(self.target_evaluations)
         settings["moves"] = self.moves if isinstance(self.moves, str) else dict(self.moves)
         settings["kappa"] = None if self.kappa is None else float(self.kappa)
         return {"name": self.name, **settings}
@@ -184,6 +189,11 @@ class PARNI:
     def caveats(self, prepared: Prepared) -> list[str]:
         """Return nothing: the law is the posterior over all graphs."""
         return []
+
+    def _target_evaluations(self, n_nodes: int) -> float:
+        if self.target_evaluations is None:
+            return 20.0 if n_nodes <= FEW_NODES else 10.0
+        return float(self.target_evaluations)
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
