@@ -67,6 +67,8 @@ class ReversalArrays(NamedTuple):
     """Place of the next child of the same parent, or NONE."""
     required: Codes
     """The required edges, as arcs."""
+    orphan: Integers
+    """1 for i and j while children are listed, else 0."""
     under_parent: Integers
     """Levels that permit parents of i: BARRED in D(i), PARTNER at j, else 0."""
     under_child: Integers
@@ -88,6 +90,7 @@ class Reversal:
     child: Codes
     next_child: Codes
     required: Codes
+    orphan: Integers
     under_parent: Integers
     under_child: Integers
     under_either: Integers
@@ -107,6 +110,7 @@ def make_reversal(target: Target) -> ReversalArrays:
         child=np.zeros(most, np.int32),
         next_child=np.zeros(most, np.int32),
         required=arcs_of(target.required),
+        orphan=np.zeros(n, np.int64),
         under_parent=np.zeros(n, np.int64),
         under_child=np.zeros(n, np.int64),
         under_either=np.zeros(n, np.int64),
@@ -124,6 +128,7 @@ def open_reversal(arrays: ReversalArrays) -> Reversal:
         arrays.child,
         arrays.next_child,
         arrays.required,
+        arrays.orphan,
         arrays.under_parent,
         arrays.under_child,
         arrays.under_either,
@@ -259,7 +264,9 @@ def score_of(net: Net, node: int, family: Codes, degree: int) -> float:
 @kernel
 def find_levels(net: Net, rev: Reversal, i: int, j: int) -> bool:
     """Write down which parents each step permits; False when none of i's permitted parent sets can have j."""
-    list_children(net, rev, i, j)
+    rev.orphan[i] = rev.orphan[j] = ONE
+    list_children(net, rev.first_child, rev.child, rev.next_child, rev.required, rev.orphan)
+    rev.orphan[i] = rev.orphan[j] = ZERO
     for v in range(net.n):
         rev.under_parent[v] = ZERO
         rev.under_child[v] = ZERO
@@ -274,18 +281,19 @@ def find_levels(net: Net, rev: Reversal, i: int, j: int) -> bool:
 
 
 @kernel
-def list_children(net: Net, rev: Reversal, i: int, j: int) -> None:
-    """List the children of every node in G⊙: all edges, less those into i and j that are not required."""
-    first_child, child, next_child, edges = rev.first_child, rev.child, rev.next_child, net.edges
+def list_children(
+    net: Net, first_child: Integers, child: Codes, next_child: Codes, required: Codes, orphan: Integers
+) -> None:
+    """List the children of every node in G⊙: all edges, less those into orphans that are not required."""
     for v in range(net.n):
         first_child[v] = NONE
     count = ZERO
-    for k in range(rev.required.size):
-        append_child(first_child, child, next_child, int64(rev.required[k]), count)
+    for k in range(required.size):
+        append_child(first_child, child, next_child, int64(required[k]), count)
         count += ONE
     for k in range(net.edge_count):
-        code = int64(edges[k])
-        if child_of(code) != i and child_of(code) != j:
+        code = int64(net.edges[k])
+        if orphan[child_of(code)] == ZERO:
             append_child(first_child, child, next_child, code, count)
             count += ONE
 

@@ -26,6 +26,7 @@ from parnidag._types import Floats, Integers, int64, is_number
 from parnidag.errors import ParnidagError
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.node_swap import NodeSwap, NodeSwapArrays, make_node_swap, node_swap_move, open_node_swap
+from parnidag.moves.regroup import RegroupArrays, make_regroup, open_regroup, regroup_move
 from parnidag.moves.reversal import ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import adr_move, single_edge_step
 from parnidag.moves.swap_parent import swap_parent_move
@@ -47,19 +48,21 @@ from parnidag.space.tables import CandidateTables, make_draws
 from parnidag.target import Target
 from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
-KINDS = ("parni", "adr", "exchange", "swap_parent", "node_swap", "edge_reversal")
+KINDS = ("parni", "adr", "exchange", "swap_parent", "node_swap", "edge_reversal", "regroup")
 """Moves that users give weights to; "adr" is a third each of adding, deleting and reversing an edge."""
-PARNI, ADR, EXCHANGE, SWAP_PARENT, NODE_SWAP, EDGE_REVERSAL = (int64(kind) for kind in range(6))
+PARNI, ADR, EXCHANGE, SWAP_PARENT, NODE_SWAP, EDGE_REVERSAL, REGROUP = (int64(kind) for kind in range(7))
 COUNT = int64(len(KINDS))
-COUNTED = ("parni", "add", "delete", "reverse", "exchange", "swap_parent", "node_swap", "edge_reversal")
+COUNTED = ("parni", "add", "delete", "reverse", "exchange", "swap_parent", "node_swap", "edge_reversal", "regroup")
 """The same as they are counted. Adding, deleting and reversing have the numbers of `single_edge`."""
+TABLED = frozenset({"edge_reversal", "regroup"})
+"""Moves that draw parents from candidate tables."""
 AFTER_ADR = int64(2)
 """How much later a kind after "adr" is counted than chosen."""
 COST_STEPS = 500
 MOST_WEIGHT = 1e9
 PRESETS: dict[str, dict[str, float]] = {
     "paper": {"parni": 1.0},
-    "mixed": {"parni": 0.5, "adr": 0.15, "exchange": 0.2, "swap_parent": 0.05, "edge_reversal": 0.1},
+    "mixed": {"parni": 0.5, "adr": 0.15, "exchange": 0.2, "swap_parent": 0.05, "regroup": 0.1},
 }
 MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
 """The default up to `space.default.FEW_NODES` nodes: little traps chains there, and PARNI's blocks are worth most."""
@@ -83,16 +86,12 @@ class MixedArrays(NamedTuple):
     parni: ParniArrays
     mixture: MixtureArrays
     node_swap: NodeSwapArrays
-
-
-class TabledArrays(NamedTuple):
-    """The same for a chain that also reverses edges, by the tables of a search space."""
-
-    parni: ParniArrays
-    mixture: MixtureArrays
-    node_swap: NodeSwapArrays
-    draws: DrawArrays
-    reversal: ReversalArrays
+    draws: DrawArrays | None
+    """For draws from the tables of a search space, if some move makes them."""
+    regroup: RegroupArrays | None
+    """Wherever there are tables."""
+    reversal: ReversalArrays | None
+    """None unless edges are reversed: then nobody waits for that move to compile."""
 
 
 def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
@@ -120,27 +119,36 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
 
 def make_mixture(
     target: Target, weights: Mapping[str, float], parni: ParniArrays, tables: CandidateTables | None
-) -> MixedArrays | TabledArrays:
+) -> MixedArrays:
     """Return the arrays of one chain."""
     tried, accepted = np.zeros((2, len(COUNTED)), np.int64)
     chances = np.array([weights.get(kind, 0.0) for kind in KINDS])
-    if tables is None and weights.get("edge_reversal", 0.0) > 0.0:
-        raise ParnidagError("edge reversals need tables of a search space, and there are none")
+    if tables is None and TABLED & weights.keys():
+        raise ParnidagError(f"{sorted(TABLED & weights.keys())} need tables of a search space, and there are none")
     pairs = target.n_nodes * (target.n_nodes - 1) // 2
     burst = np.array([max(1, round(min(float(parni.floats[3]), pairs)))], np.int64)
     mixture = MixtureArrays(chances, tried, accepted, burst)
     node_swap = make_node_swap(target, parni.warm)
     if tables is None:
-        return MixedArrays(parni, mixture, node_swap)
-    return TabledArrays(parni, mixture, node_swap, make_draws(tables), make_reversal(target))
+        return MixedArrays(parni, mixture, node_swap, None, None, None)
+    reversal = make_reversal(target) if "edge_reversal" in weights else None
+    return MixedArrays(parni, mixture, node_swap, make_draws(tables), make_regroup(target, parni.warm), reversal)
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
     """Run at most `steps` iterations in place and return how many were made."""
-    shared = (target.problem, chain.graph, chain.scratch(target), chain.trace)
-    if chain.tables is None:
-        return int(advance_mixture(*shared, chain.own, int64(steps)))
-    return int(advance_with_tables(*shared, chain.tables.arrays, chain.own, int64(steps)))
+    own: MixedArrays = chain.own
+    return int(
+        advance_mixture(
+            target.problem,
+            chain.graph,
+            chain.scratch(target),
+            chain.trace,
+            None if chain.tables is None else chain.tables.arrays,
+            *own,
+            int64(steps),
+        )
+    )
 
 
 def move_costs(target: Target, chain: Chain) -> dict[str, float]:
@@ -199,64 +207,47 @@ def advance_mixture(
     graph: GraphArrays,
     scratch: Scratch,
     trace_arrays: TraceArrays,
-    arrays: MixedArrays,
+    table_arrays: TableArrays | None,
+    parni: ParniArrays,
+    mixture: MixtureArrays,
+    node_swap: NodeSwapArrays,
+    draws: DrawArrays | None,
+    regroup_arrays: RegroupArrays | None,
+    reversal_arrays: ReversalArrays | None,
     steps: int,
 ) -> int:
     """Run PARNI and the moves mixed with it for at most `steps` iterations.
 
-    Apart from the entry with tables, so that chains without edge reversals need not wait for these to compile.
+    Whatever stands behind an argument that is None is never compiled: Numba prunes it.
     """
     net: Net = open_net(problem, graph, scratch)
     trace = open_trace(trace_arrays)
-    run = open_parni(arrays.parni)
-    swap = open_node_swap(arrays.node_swap)
+    run = open_parni(parni)
+    swap = open_node_swap(node_swap)
+    if table_arrays is not None:
+        tables = open_tables(table_arrays, draws)  # type: ignore[arg-type]
+    if regroup_arrays is not None:
+        regroup = open_regroup(regroup_arrays)
+    if reversal_arrays is not None:
+        reversal = open_reversal(reversal_arrays)
     first_eta(net, run)
     done = int64(0)
     if begin_segment(net, trace):
         while done < steps:
-            kind = next_kind(net, arrays.mixture)
-            mixture_iteration(net, run, swap, arrays.mixture, kind)
-            adapt_eta(net, run)
-            done += ONE
-            if not observe(net, trace):
-                break
-    close_net(net, graph)
-    close_trace(trace, trace_arrays)
-    close_parni(run, arrays.parni)
-    return done
-
-
-@entry
-def advance_with_tables(
-    problem: Problem,
-    graph: GraphArrays,
-    scratch: Scratch,
-    trace_arrays: TraceArrays,
-    table_arrays: TableArrays,
-    arrays: TabledArrays,
-    steps: int,
-) -> int:
-    """The same with edge reversals among the moves."""
-    net: Net = open_net(problem, graph, scratch)
-    trace = open_trace(trace_arrays)
-    tables = open_tables(table_arrays, arrays.draws)
-    reversal = open_reversal(arrays.reversal)
-    run = open_parni(arrays.parni)
-    swap = open_node_swap(arrays.node_swap)
-    first_eta(net, run)
-    done = int64(0)
-    if begin_segment(net, trace):
-        while done < steps:
-            kind = next_kind(net, arrays.mixture)
-            if kind == EDGE_REVERSAL:
-                count_move(arrays.mixture, kind + AFTER_ADR, reversal_move(net, tables, reversal))
+            kind = next_kind(net, mixture)
+            if kind == REGROUP:
+                if regroup_arrays is not None:
+                    count_move(mixture, kind + AFTER_ADR, regroup_move(net, tables, regroup))
+            elif kind == EDGE_REVERSAL:
+                if reversal_arrays is not None:
+                    count_move(mixture, kind + AFTER_ADR, reversal_move(net, tables, reversal))
             else:
-                mixture_iteration(net, run, swap, arrays.mixture, kind)
+                mixture_iteration(net, run, swap, mixture, kind)
             adapt_eta(net, run)
             done += ONE
             if not observe(net, trace):
                 break
     close_net(net, graph)
     close_trace(trace, trace_arrays)
-    close_parni(run, arrays.parni)
+    close_parni(run, parni)
     return done

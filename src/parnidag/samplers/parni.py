@@ -18,7 +18,7 @@ from parnidag.graph import Adjacency
 from parnidag.prior import FREE
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
 from parnidag.samplers.initial import Initial, holds_everything, initialise, shared_candidates
-from parnidag.samplers.mixture import COUNTED, advance_chain, make_mixture, move_costs, move_weights
+from parnidag.samplers.mixture import COUNTED, TABLED, advance_chain, make_mixture, move_costs, move_weights
 from parnidag.samplers.tuning import make_parni
 from parnidag.space.default import FEW_NODES
 from parnidag.space.tables import build_tables
@@ -129,7 +129,7 @@ class PARNI:
         if not given and found.space is not None:
             considered = found.space.considered
         tables = None
-        if "edge_reversal" in move_weights(self.moves, target.n_nodes):
+        if TABLED & move_weights(self.moves, target.n_nodes).keys():
             with stages("tables"):
                 tables = build_tables(target, shared_candidates(target, considered, found.all_seen()), plus_one=False)
         with stages("warm start"):
@@ -166,8 +166,9 @@ class PARNI:
         totals = move_totals(COUNTED, tried, accepted)
         if iterations:
             totals |= {"parni_iterations": float(iterations), "evaluations": float(evaluations)}
-        if chain.tables is not None:
-            totals["edge_reversal_outside"] = float(chain.own.reversal.outside[0])
+        for name, move in (("regroup", chain.own.regroup), ("edge_reversal", chain.own.reversal)):
+            if move is not None:
+                totals[f"{name}_outside"] = float(move.outside[0])
         return totals
 
     def gauges(self, chain: Chain) -> dict[str, float]:

@@ -35,6 +35,8 @@ class TableArrays(NamedTuple):
     scores: Floats
     ratios: Floats
     log_alone: Floats
+    ranked: Codes
+    """The subsets of each node's candidates, best score first, in the places of `log_alone`; empty with extras."""
 
 
 class DrawArrays(NamedTuple):
@@ -70,6 +72,7 @@ class Tables:
     scores: Floats
     ratios: Floats
     log_alone: Floats
+    ranked: Codes
     peaks: Floats
     weights: Floats
     chosen: Integers
@@ -94,6 +97,7 @@ def open_tables(arrays: TableArrays, own: DrawArrays) -> Tables:
         arrays.scores,
         arrays.ratios,
         arrays.log_alone,
+        arrays.ranked,
         own.peaks,
         own.weights,
         own.chosen,

@@ -16,6 +16,7 @@ Weighing the extras against the sets without one keeps all numbers in range: a s
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import time
 from dataclasses import dataclass, field
@@ -117,6 +118,7 @@ def build_tables(
     fill_all_scores(target.problem, arrays, draws, make_filling(arrays))
     if sums:
         fill_all_sums(arrays, draws)
+        _rank(arrays)
     key = _digest(target, considered, plus_one, sums)
     tables = CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began, key)
     _KNOWN[tables.key] = tables
@@ -215,7 +217,15 @@ def _empty_tables(
         scores=np.empty(int(first_entry[-1]) if entries is None else entries),
         ratios=np.empty(int(first_entry[-1]) if sums else 0),
         log_alone=np.empty(int(first_row[-1]) if sums else 0),
+        ranked=np.empty(int(first_row[-1]) if sums and not extras.any() else 0, np.int32),
     )
+
+
+def _rank(arrays: TableArrays) -> None:
+    """Sort every node's parent sets by score, if that is wanted."""
+    if arrays.ranked.size:
+        for first, end in itertools.pairwise(arrays.first_row):
+            arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
 
 
 def _columns(inside: NDArray[np.bool_], extras: NDArray[np.bool_]) -> Codes:
