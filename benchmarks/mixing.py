@@ -36,6 +36,7 @@ VARIANTS: dict[str, Sampler] = {
     "parni": PARNI(),
     "parni-alone": PARNI(moves="paper"),
     "parni-reversal": PARNI(moves={"parni": 0.9, "edge_reversal": 0.1}),
+    "parni-regroup": PARNI(moves={"parni": 0.9, "regroup": 0.1}),
     "parni-exchange": PARNI(moves={"parni": 0.8, "exchange": 0.2}),
     "adr-exchange": ADR(exchange=0.1),
     "parni-paper": PARNI(moves="paper", kernel="printed", eta="paper", adapt="always"),

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from parnidag.data import Data
-from parnidag.scores.gaussian import GaussianTable
+from parnidag.scores.table import ScoreTable, gaussian_table
 
 SMALLEST_P = 1e-4
 """A correct sampler fails a check about once in ten thousand seeds, whatever the number of edges compared."""
@@ -66,9 +66,9 @@ def assert_same_run(one, other):
 class FlatScore:
     """A score that ignores the data, so that the posterior is the prior."""
 
-    def table(self, data: Data) -> GaussianTable:
+    def table(self, data: Data) -> ScoreTable:
         n = data.n_nodes
-        return GaussianTable(np.eye(n), np.ones(n), np.zeros((3, n)), 1.0)
+        return gaussian_table(np.eye(n)[None], np.ones(n), np.zeros((1, 3, n)), np.zeros(n, int))
 
     def describe(self):
         return {"name": "flat"}

@@ -501,7 +501,7 @@ def test_unknown_nodes_are_refused_end_to_end(option, capsys):
 @needs_api
 def test_bad_tables_are_refused_end_to_end(tmp_path, capsys):
     path = tmp_path / "data.csv"
-    path.write_text("A,B\n1,x\n2,y\n")
+    path.write_text("A,B\n1.5,x\n2.5,y\n0.5,x\n")
     assert cli.run(["sample", str(path), "-o", str(tmp_path / "posterior.nc")]) == 2
     assert "B" in one_line_error(capsys.readouterr())
     assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]

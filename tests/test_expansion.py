@@ -109,7 +109,7 @@ def test_without_memory_for_a_parent_from_outside_there_is_one_search(target):
 
 
 def test_strongest_prefers_used_neighbours_then_correlation(target):
-    gram = target.problem.table.gram
+    gram = target.problem.table.gram[0]
     correlation = np.abs(gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram))))
     everything = ~np.eye(20, dtype=bool)
     used = np.zeros((20, 20), bool)

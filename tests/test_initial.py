@@ -332,7 +332,7 @@ def test_walkers_make_the_given_moves_alone():
         initial.advance_chain(target, walker, 2_000)
         totals = samplers.PARNI().totals(walker)
         assert totals.get("parni_iterations", 0) == 0
-        assert ("edge_reversal_tried" in totals) == ("edge_reversal" in weights)
+        assert ("regroup_tried" in totals) == ("regroup" in weights)
         for move in ("add", "exchange", "swap_parent", "node_swap"):
             assert totals[f"{move}_tried"] > 0
 

@@ -15,7 +15,15 @@ from test_kernels import CONSTRAINTS, begin, weak_target
 import parnidag
 from parnidag import ParnidagError, samplers
 from parnidag.samplers import parni
-from parnidag.samplers.mixture import COST_STEPS, MIXED_FOR_FEW, PRESETS, make_mixture, move_costs, move_weights
+from parnidag.samplers.mixture import (
+    COST_STEPS,
+    KINDS,
+    MIXED_FOR_FEW,
+    PRESETS,
+    make_mixture,
+    move_costs,
+    move_weights,
+)
 from parnidag.samplers.tuning import make_parni
 
 
@@ -242,7 +250,7 @@ def state_of(chain):
     return {**arrays_of(chain.graph, "graph"), **arrays_of(chain.trace, "trace"), **arrays_of(chain.own, "own")}
 
 
-EVERY_MOVE = dict.fromkeys(("parni", "adr", "exchange", "swap_parent", "node_swap", "edge_reversal"), 1)
+EVERY_MOVE = dict.fromkeys(KINDS, 1)
 
 
 @pytest.mark.parametrize("moves", ["paper", {"adr": 1, "node_swap": 2}, EVERY_MOVE], ids=["paper", "two", "all"])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tables import EPSILON, NAMES, example, frame, refusal, usable
 
 from parnidag.data import Data
+from parnidag.reading import read_table
 
 
 def write(tmp_path, text, name="table.csv"):
@@ -117,40 +118,36 @@ def test_arrays_get_default_names_or_those_given():
 # --- refusals of columns ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_discrete_columns_are_not_supported_yet(library):
-    table = {"x": [1.0, 2.0, 4.0], "sex": ["f", "m", "f"], "ill": [True, False, True]}
-    message = refusal(library(table))
-    assert message.startswith("discrete columns are not supported yet: sex (String, for example 'f'), ill (Boolean)")
+def test_text_columns_of_a_csv_file(tmp_path):
+    path = write(tmp_path, "sex,ill,age\nm,True,30\nf,False,\n,True,41\n")
+    read = read_table(path)
+    assert [coding and coding.labels for coding in read.codings] == [("f", "m"), ("False", "True"), None]
+    np.testing.assert_array_equal(read.values, [[1, 1, 30], [0, 0, np.nan], [np.nan, 1, 41]])
 
 
-def test_categorical_columns_are_not_supported_yet():
-    values = ["u", "v", "u"]
-    for table in (
-        pd.DataFrame({"x": [1.0, 2.0, 4.0], "arm": pd.Categorical(values)}),
-        pl.DataFrame({"x": [1.0, 2.0, 4.0], "arm": pl.Series(values, dtype=pl.Categorical)}),
+def test_a_column_kept_aside_is_not_among_the_others(tmp_path):
+    path = write(tmp_path, "a,target,b\n1,x,2\n3,,5\n5,y,6\n")
+    objects = [[1, "x", 2], [3, None, 5], [5, "y", 6]]
+    for read in (
+        read_table(path, aside="target"),
+        read_table(objects, ["a", "target", "b"], "target"),
     ):
-        assert "discrete columns are not supported yet: arm (Categorical" in refusal(table)
+        assert read.names == ("a", "b")
+        np.testing.assert_array_equal(read.values, [[1, 2], [3, 5], [5, 6]])
+        assert read.codings == (None, None)
+        np.testing.assert_array_equal(read.aside.values, [0, np.nan, 1])
+        assert read.aside.coding.labels == ("x", "y")
+    numbers = read_table(np.arange(9.0).reshape(3, 3), aside="X1")
+    np.testing.assert_array_equal(numbers.values, [[0, 2], [3, 5], [6, 8]])
+    np.testing.assert_array_equal(numbers.aside.values, [1, 4, 7])
 
 
-@pytest.mark.parametrize(
-    "table", [[[1, "a"], [2, "b"], [3, "c"]], pd.DataFrame({"X0": [1, 2, 3], "X1": [1, "b", 3.0]})]
-)
-def test_numbers_mixed_with_text_name_the_text(table):
-    message = refusal(table)
-    assert "discrete columns are not supported yet: X1 (str" in message
-    assert "X0" not in message
-
-
-@pytest.mark.parametrize("array", [np.eye(3, dtype=bool), np.array([["1", "2"], ["3", "4"], ["5", "7"]])])
-def test_arrays_of_booleans_or_text_are_discrete(array):
-    message = refusal(array)
-    assert message.startswith("discrete columns are not supported yet: X0")
-    assert "X1" in message
+def test_a_column_kept_aside_does_not_count_as_a_node():
+    assert "only 1 column" in refusal(pd.DataFrame({"a": [1, 2, 3], "t": ["a", "", ""]}), interventions="t")
 
 
 def test_example_value_is_the_one_that_is_no_number(tmp_path):
-    path = write(tmp_path, "a,b\n1,2\n3,?\n5,6\n7,7\n")
+    path = write(tmp_path, "a,b\n1.5,2\n3,?\n5,6\n7,7\n")
     assert "b (String, for example '?')" in refusal(path)
 
 
@@ -333,12 +330,21 @@ mixed_value = st.one_of(
 )
 
 
+def sound(data):
+    """Whether a table has a Gram matrix or levels."""
+    assert np.isfinite(data.values).all()
+    if data.kind == "continuous":
+        return np.isfinite(data.standardised_gram()).all()
+    codes, labels = data.discrete()
+    return all(0 <= row.min() < row.max() < len(names) for row, names in zip(codes, labels, strict=True))
+
+
 @quick
 @given(st.lists(st.lists(mixed_value, min_size=3, max_size=3), min_size=0, max_size=6), st.booleans())
 def test_tables_of_anything_give_data_or_a_data_error(rows, as_frame):
     table = pd.DataFrame(rows, columns=list("abc"), dtype=object) if as_frame else rows
     data = usable(table)
-    assert data is None or np.isfinite(data.standardised_gram()).all()
+    assert data is None or sound(data)
 
 
 @quick
@@ -346,4 +352,4 @@ def test_tables_of_anything_give_data_or_a_data_error(rows, as_frame):
 def test_files_of_anything_give_data_or_a_data_error(tmp_path_factory, content, suffix):
     path = write(tmp_path_factory.getbasetemp(), content, f"anything{suffix}")
     data = usable(path)
-    assert data is None or np.isfinite(data.standardised_gram()).all()
+    assert data is None or sound(data)

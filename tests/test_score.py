@@ -51,7 +51,7 @@ def test_more_parents_than_rows_is_well_defined():
 def test_number_of_rows_enters_only_through_the_gram_matrix():
     values = np.random.default_rng(3).normal(size=(50, 4))
     problem = build(values).problem
-    assert problem.table.gram.shape == (4, 4)
+    assert problem.table.gram.shape == (1, 4, 4)
     assert problem.table.own == pytest.approx(np.full(4, 49.0))
 
 

@@ -163,8 +163,8 @@ def prepared_for(sampler, target):
     if not isinstance(sampler, samplers.PARNI):
         return Prepared()
     n = target.n_nodes
-    reverses = "edge_reversal" in mixture.move_weights(sampler.moves)
-    tables = build_tables(target, ~np.eye(n, dtype=bool)) if reverses else None
+    draws = mixture.TABLED & mixture.move_weights(sampler.moves).keys()
+    tables = build_tables(target, ~np.eye(n, dtype=bool)) if draws else None
     return Prepared(None, tables, np.random.default_rng(3).uniform(0.05, 0.95, (n, n)))
 
 

@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar, dataclass_transform
 
@@ -46,15 +46,22 @@ def leaf(function: _Function) -> _Function:
 
 def entry(function: _Function) -> _Function:
     """Compile a function that Python calls, kept in the on-disk cache."""
+    with cached_below() as cache:
+        compiled: _Function = numba.njit(nogil=True, error_model="numpy", cache=cache)(function)
+    return compiled
+
+
+@contextlib.contextmanager
+def cached_below() -> Iterator[bool]:
+    """Let Numba keep what is declared inside in this package's cache folder; False if there is none."""
     folder = cache_folder()
-    if folder is None:
-        return kernel(function)
-    saved, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    saved = numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
     try:
-        compiled: _Function = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+        yield folder is not None
     finally:
         numba.config.CACHE_DIR = saved
-    return compiled
 
 
 @dataclass_transform(eq_default=False)

@@ -22,11 +22,12 @@ from parnidag.referee_draws import draw_graphs
 from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
-from parnidag.scores import Gaussian
+from parnidag.scores.choice import choose_score
+from parnidag.scores.table import Score
 from parnidag.space.allsets import all_local_scores
 from parnidag.space.default import default_skeleton, grown
 from parnidag.space.given import as_space
-from parnidag.target import Score, Target
+from parnidag.target import Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
 
@@ -34,7 +35,7 @@ Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
 def sample(
     data: Any,
     *,
-    score: Score | None = None,
+    score: Score | str | None = None,
     prior: EdgePrior | None = None,
     sampler: Sampler | None = None,
     space: Any = None,
@@ -56,7 +57,8 @@ def sample(
         A pandas or polars data frame, a pyarrow table, a 2-D array, the path of a CSV or Parquet file, or
         `parnidag.Data`. Rows are observations, columns are the nodes of the graph.
     score
-        How well parents explain a node; `scores.Gaussian(g=10)`, the paper's, by default.
+        How well parents explain a node: a score such as `scores.BGe()`, its name, or ``"auto"``, the default:
+        `scores.Gaussian(g=10)`, the paper's, for numbers and `scores.BDeu()` for discrete columns.
     prior
         What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 1/n.
     sampler
@@ -119,6 +121,8 @@ def sample(
     given = None if space is None else as_space(space, target.names)
     run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
     with make_progress(progress, plan.chains) as display:
+        if score is None or isinstance(score, str):
+            display.note(f"score: {target.score}")
         if given is None:
             _make_space(run, table, display)
         run.prepare(display)
@@ -129,7 +133,7 @@ def sample(
 def exact(
     data: Any,
     *,
-    score: Score | None = None,
+    score: Score | str | None = None,
     prior: EdgePrior | None = None,
     draws: int = 0,
     seed: int | None = None,
@@ -168,6 +172,7 @@ def exact(
     referee.check_size(table.n_nodes, draws=draws > 0)
     target = _target(table, score, prior)
     log_weights = all_local_scores(target)
+    target.check_score()
     solution = referee.solve(log_weights)
     graphs = draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
     settings = {
@@ -190,7 +195,7 @@ def _refuse_unavailable(**arguments: object) -> None:
 
 KINDS: dict[str, tuple[str, str]] = {
     "sampler": ("advance", "a sampler such as parnidag.samplers.PARNI()"),
-    "score": ("table", "a score such as parnidag.scores.Gaussian(g=10)"),
+    "score": ("table", "a score such as parnidag.scores.Gaussian(g=10), or its name"),
     "prior": ("resolve", "a prior such as parnidag.EdgePrior(h=0.1)"),
     "executor": ("submit", "a concurrent.futures.Executor"),
     "progress": ("", "True or False"),
@@ -202,6 +207,8 @@ def _check_kinds(**arguments: object) -> None:
     """Refuse an argument of the wrong kind, such as a name or a class in place of an object."""
     for name, value in arguments.items():
         method, wanted = KINDS[name]
+        if name == "score" and isinstance(value, str):
+            continue
         if value is None or (isinstance(value, bool) if name == "progress" else hasattr(value, method)):
             if isinstance(value, type):
                 raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
@@ -230,8 +237,8 @@ def _check_numbers(draws: object, tune: object, thin: object, chains: object) ->
             raise ParnidagError(f"{name} must be a whole number, {least} or more, got {value!r}")
 
 
-def _target(data: Any, score: Score | None, prior: EdgePrior | None) -> Target:
-    return Target.build(as_data(data), Gaussian() if score is None else score, EdgePrior() if prior is None else prior)
+def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
+    return Target.build(data, choose_score(score, data), EdgePrior() if prior is None else prior)
 
 
 def _make_space(run: Run, table: Data, display: Progress) -> None:

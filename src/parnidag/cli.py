@@ -95,9 +95,9 @@ def sample(
     results.check(data)
 
     import parnidag
-    from parnidag import scores
 
-    score, prior, sampler, table = scores.Gaussian(g=model.g), model.prior(), sampling.algorithm(), model.data(data)
+    prior, sampler, table = model.prior(), sampling.algorithm(), model.data(data)
+    score = model.chosen_score(table)
     posterior = parnidag.sample(
         table,
         score=score,
@@ -140,9 +140,9 @@ def exact(
     results.check(data)
 
     import parnidag
-    from parnidag import scores
 
-    score, prior, table = scores.Gaussian(g=model.g), model.prior(), model.data(data)
+    prior, table = model.prior(), model.data(data)
+    score = model.chosen_score(table)
     if not results.quiet:
         _announce_long_sum(table.n_nodes, draws > 0)
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
     from parnidag.samplers.base import Sampler
-    from parnidag.target import Score
+    from parnidag.scores.table import Score
 
 
 def _whole(kind: type, tokens: Sequence[Token]) -> int:
@@ -41,8 +41,15 @@ MaybeWhole = Annotated[int | None, Parameter(converter=_whole)]
 class ModelOptions:
     """What the data mean: the score and the prior over graphs."""
 
-    g: Annotated[float, Parameter(name="--g")] = 10.0
-    """Prior variance of an edge's weight, in units of the child's noise variance."""
+    score: Literal["auto", "gaussian", "gprior", "bge", "bic", "bdeu", "spline"] = "auto"
+    """How well parents explain a node. "auto" is bdeu for discrete columns, else gaussian."""
+
+    score_option: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NAME=VALUE")] = ()
+    """An option of the score, such as alpha_w=12 for bge or ess=5 for bdeu. Repeatable."""
+
+    g: Annotated[float | None, Parameter(name="--g")] = None
+    """Prior variance of an edge's weight, in units of the child's noise variance; short for --score-option g=…
+    Default: 10, the paper's."""
 
     h: Annotated[float | None, Parameter(name="--h")] = None
     """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). Default: 1 / number of nodes."""
@@ -59,11 +66,27 @@ class ModelOptions:
     missing: Literal["raise", "drop"] = "raise"
     """What to do with missing values: refuse the data, or drop the rows that have one."""
 
+    interventions: Annotated[str | None, Parameter(metavar="COLUMN")] = None
+    """The column that says which nodes were set by the experimenter in a row (several with ";" between, empty for
+    none); it is no node itself."""
+
     def data(self, path: Path) -> Data:
         """Read the table."""
         from parnidag.data import Data
 
-        return Data(path, missing=self.missing)
+        return Data(path, missing=self.missing, interventions=self.interventions)
+
+    def chosen_score(self, data: Data) -> Score:
+        """Build the score."""
+        from parnidag.scores.choice import choose_score, named_score
+
+        options = dict(_named_value("--score-option", text) for text in self.score_option)
+        if self.g is not None:
+            options["g"] = str(self.g)
+        if not options:
+            return choose_score(self.score, data)
+        name = type(choose_score(self.score, data)).__name__ if self.score == "auto" else self.score
+        return named_score(name, options)
 
     def prior(self) -> EdgePrior:
         """Build the prior over graphs."""
@@ -106,7 +129,7 @@ class SamplingOptions:
 
     moves: Annotated[str | None, Parameter(metavar="MOVES")] = None
     """What an iteration of PARNI is: "mixed", "paper" for the paper's algorithm alone, or weights such as
-    parni=0.5,adr=0.3,exchange=0.2 (also swap_parent, node_swap, edge_reversal). Default: "mixed"."""
+    parni=0.5,adr=0.3,exchange=0.2 (also swap_parent, node_swap, edge_reversal, regroup). Default: "mixed"."""
 
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
@@ -260,6 +283,14 @@ class OutputOptions:
             say(f"Saved {path}")
         if self.output is None:
             say("The posterior itself was not saved: add -o posterior.nc to keep it.")
+
+
+def _named_value(option: str, text: str) -> tuple[str, str]:
+    """Split NAME=VALUE."""
+    name, sign, value = text.partition("=")
+    if not (name.strip() and sign and value.strip()):
+        raise ParnidagError(f"{option} {text!r}: write it as NAME=VALUE, such as alpha_w=12")
+    return name.strip(), value.strip()
 
 
 def _edge(option: str, text: str) -> tuple[str, str]:

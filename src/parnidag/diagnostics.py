@@ -78,8 +78,9 @@ class Diagnostics:
         Acceptance rate of each kind of move, one figure a chain; empty if the sampler has one kind only.
     move_cost : dict
         Microseconds of CPU time that a move of each kind takes, where the first chain ended; empty if not measured.
-    reversals_outside : list of float or None
-        Share of edge reversals, a chain, that ended because the tables do not hold a parent set they needed.
+    move_outside : dict
+        Share of the tries of each kind of move, a chain, that ended because the tables do not hold a parent set they
+        needed; only of moves that draw from tables.
     timings : dict
         Seconds by stage.
     converged : bool or None
@@ -111,7 +112,7 @@ class Diagnostics:
     memo_hit_rate: list[float] | None
     move_acceptance: dict[str, list[float]]
     move_cost: dict[str, float]
-    reversals_outside: list[float] | None
+    move_outside: dict[str, list[float]]
     timings: dict[str, float]
     converged: bool | None
     verdict: str
@@ -127,9 +128,12 @@ class Diagnostics:
         """Say how often a kind of move was accepted, and what one costs."""
         single = move in ("add", "delete", "reverse")
         cost = self.move_cost.get("adr" if single else move)
-        return _by_chain(self.move_acceptance[move]) + (
-            "" if cost is None else f"  ({_short(cost)} µs{' an iteration' * (move == 'parni')})"
-        )
+        remarks = []
+        if cost is not None:
+            remarks.append(f"{_short(cost)} µs" + " an iteration" * (move == "parni"))
+        if move in self.move_outside:
+            remarks.append(f"{np.mean(self.move_outside[move]):.1%} off tables")
+        return _by_chain(self.move_acceptance[move]) + (f"  ({', '.join(remarks)})" if remarks else "")
 
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
@@ -149,8 +153,6 @@ class Diagnostics:
         if self.acceptance is not None:
             figures["acceptance"] = _by_chain(self.acceptance)
         figures |= {f"  {move}": self._about_move(move) for move in self.move_acceptance}
-        if self.reversals_outside is not None:
-            figures["  off tables"] = _by_chain(self.reversals_outside)
         for name in ("evaluations", "omega", "iterations", "iterations_per_second", "memo_hit_rate"):
             values = getattr(self, name)
             if values is not None:
@@ -250,17 +252,19 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
     names = ("acceptance", "evaluations", "omega", "memo_hit_rate")
     by_chain = {name: statistics[name].tolist() if name in statistics else None for name in names}
     timings = {str(stage): float(seconds) for stage, seconds in dict(record.settings.get("timings") or {}).items()}
-    moves = {
-        name.removesuffix("_acceptance").replace("_", " "): values.tolist()
-        for name, values in statistics.items()
-        if name.endswith("_acceptance")
-    }
-    outside = statistics.get("edge_reversal_outside")
+
+    def by_move(suffix: str) -> dict[str, list[float]]:
+        return {
+            name.removesuffix(suffix).replace("_", " "): values.tolist()
+            for name, values in statistics.items()
+            if name.endswith(suffix)
+        }
+
     costs = dict(record.settings.get("move_costs") or {})
     return by_chain | {
-        "move_acceptance": moves,
+        "move_acceptance": by_move("_acceptance"),
         "move_cost": {name.replace("_", " "): float(cost) for name, cost in costs.items()},
-        "reversals_outside": outside.tolist() if outside is not None else None,
+        "move_outside": by_move("_outside"),
         "caveats": [str(text) for text in record.settings.get("caveats") or ()],
         "iterations": kept.tolist() if np.any(kept > 0) else None,
         "iterations_per_second": speed,

@@ -16,7 +16,7 @@ import numpy as np
 from parnidag._jit import kernel, make_frame
 from parnidag._types import Records, Words, int64, uint32, uint64
 from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, ONE, ZERO, Net, Scratch
-from parnidag.scores.gaussian import gaussian_score
+from parnidag.scores.gaussian import node_score
 
 ALIGNMENT = 64
 MOST_DIRECT = 12
@@ -38,9 +38,13 @@ def hash_words(n_nodes: int) -> Words:
     return np.random.SeedSequence(WORDS_SEED).generate_state(2 * n_nodes, np.uint64).reshape(2, n_nodes)
 
 
-def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
-    """Return working memory for one chain with room for `memo_records` (a power of two) local scores."""
+def make_scratch(n_nodes: int, max_parents: int, memo_records: int, widest: int = 1) -> Scratch:
+    """Return working memory for one chain with room for `memo_records` (a power of two) local scores.
+
+    A parent has at most `widest` columns.
+    """
     largest = max_parents + 1
+    rows = max_parents * widest + 2
     few = n_nodes <= MOST_DIRECT
     return Scratch(
         frame=make_frame(),
@@ -49,7 +53,7 @@ def make_scratch(n_nodes: int, max_parents: int, memo_records: int) -> Scratch:
         marks=np.zeros(n_nodes + 1, np.int64),
         stack=np.zeros(n_nodes + 1, np.int64),
         family=np.zeros(largest + 1, np.int64),
-        factor=np.zeros((largest + 1, largest + 1)),
+        factor=np.zeros((rows, rows)),
     )
 
 
@@ -191,7 +195,7 @@ def local_score(net: Net, node: int, degree: int) -> float:
     prior = 0.0
     for k in range(degree):
         prior += net.log_odds[family[k], node]
-    return gaussian_score(net.table, node, family, degree, net.factor) + prior
+    return node_score(net.table, node, family, degree, net.factor) + prior
 
 
 @kernel

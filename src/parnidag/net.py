@@ -17,7 +17,7 @@ from parnidag._jit import kernel, leaf, struct
 from parnidag._random import RandomState
 from parnidag._types import Bytes, Codes, Floats, Integers, Records, Words, int64
 from parnidag.prior import FREE
-from parnidag.scores.gaussian import GaussianTable
+from parnidag.scores.table import ScoreTable
 
 ABSENT = int64(-1)
 """`position` of an edge that is not in the graph."""
@@ -39,7 +39,7 @@ MEMO_RECORD = np.dtype(
 class Problem(NamedTuple):
     """The target as kernels see it: the same for all chains, never written to."""
 
-    table: GaussianTable
+    table: ScoreTable
     log_odds: Floats
     """Log prior odds of each edge (n × n)."""
     status: Bytes
@@ -96,7 +96,7 @@ class Net:
     """The fields of `Problem`, `GraphArrays` and `Scratch` in one mutable struct."""
 
     frame: Bytes
-    table: GaussianTable
+    table: ScoreTable
     log_odds: Floats
     status: Bytes
     free: Codes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import PriorError
+from parnidag.wording import did_you_mean
 
 Node = str | int
 Edge = tuple[Node, Node]
@@ -34,9 +34,7 @@ class Nodes:
         if isinstance(node, str):
             if node in self._indices:
                 return self._indices[node]
-            close = difflib.get_close_matches(node, self.names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {shorten(self.names)}"
-            raise PriorError(f"{argument}: unknown node {node!r}; {hint}")
+            raise PriorError(f"{argument}: unknown node {node!r}; {did_you_mean(node, self.names)}")
         if node >= self.size:
             raise PriorError(f"{argument}: index {node} is out of range; there are {self.size} nodes, the first is 0")
         return node
@@ -149,14 +147,3 @@ def as_index(value: object) -> int | None:
         return operator.index(value)
     except TypeError:  # arrays have `__index__` but most refuse to be one
         return None
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Words
-
-
-def shorten(items: Sequence[str], shown: int = 5) -> str:
-    """Join the first few items of a list for a message, and say how many more there are."""
-    if len(items) <= shown + 1:
-        return ", ".join(items)
-    return f"{', '.join(items[:shown])} and {len(items) - shown} more"

@@ -21,8 +21,8 @@ from parnidag.nodes import (
     checked_edge,
     checked_node,
     refuse_repeated,
-    shorten,
 )
+from parnidag.wording import shorten
 
 FORBIDDEN = 0
 FREE = 1

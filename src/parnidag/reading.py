@@ -1,7 +1,7 @@
-"""Reading tables: a data frame, an array or a file becomes column names and float64 numbers.
+"""Reading tables: a data frame, an array or a file becomes column names and float64 numbers or codes of levels.
 
-What cannot be read as a table of real numbers is refused with a `DataError` that names the file or the columns. Whether
-the numbers themselves can be used is not asked here but in `data.py`.
+What cannot be read as such a table is refused with a `DataError` that names the file or the columns. Whether the
+numbers and levels themselves can be used is not asked here but in `data.py`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
-from numbers import Complex, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from parnidag.columns import Coding, Column, UnreadableError, read_column
 from parnidag.errors import DataError
+from parnidag.wording import did_you_mean, is_number_text, one_line, shorten
 
 Floats = NDArray[np.float64]
 
@@ -33,8 +33,20 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 _ROW_NAMES = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 
 
-def read_table(table: object, names: Sequence[str] | None = None) -> tuple[tuple[str, ...], Floats]:
-    """Read whatever was given as a table into column names and a new array of its numbers.
+class Table(NamedTuple):
+    """A table as read: what its columns are called and what they hold."""
+
+    names: tuple[str, ...]
+    values: Floats
+    """A new array (rows, columns): numbers, or codes in a column that has a coding; NaN where a value is missing."""
+    codings: tuple[Coding | None, ...]
+    """For each column what its codes stand for, None for a column of numbers."""
+    aside: Column | None = None
+    """The column that was asked to be kept apart; it is not among the others."""
+
+
+def read_table(table: object, names: Sequence[str] | None = None, aside: str | None = None) -> Table:
+    """Read whatever was given as a table into column names and a new array of its numbers and codes.
 
     Parameters
     ----------
@@ -42,50 +54,57 @@ def read_table(table: object, names: Sequence[str] | None = None) -> tuple[tuple
         Any table that `parnidag.Data` takes, other than a `Data`.
     names
         Column names, for an array only; X0, X1, … by default.
-
-    Returns
-    -------
-    names : tuple of str
-    values : array (rows, columns) of float64
-        NaN where a value is missing.
+    aside
+        A column to keep apart: it says something about the rows and is no node.
 
     Examples
     --------
-    >>> read_table([[1, 2], [3, None]])
-    (('X0', 'X1'), array([[ 1.,  2.],
-           [ 3., nan]]))
+    >>> read = read_table([[1, "a"], [3, None], [2, "b"]])
+    >>> read.values
+    array([[ 1.,  0.],
+           [ 3., nan],
+           [ 2.,  1.]])
+    >>> read.codings[0], read.codings[1].labels
+    (None, ('a', 'b'))
     """
     if isinstance(table, (str, os.PathLike)):
         refuse_names(names, "a file")
         path = Path(table).expanduser()
-        return _from_frame(_read_file(path), source=f"{path.name}: ")
+        return _from_frame(_read_file(path), aside, source=f"{path.name}: ")
+    frame = as_frame(table)
+    if isinstance(frame, nw.Series):
+        raise DataError("the data must be a table with at least 2 columns; got a single column (a Series)")
+    if isinstance(frame, nw.DataFrame):
+        refuse_names(names, "a table that has its own")
+        return _from_frame(frame, aside)
+    return _from_array(_as_array(table), names, aside)
+
+
+def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[Any] | object:
+    """Wrap a data frame or a column of any library; whatever is neither comes back as it is."""
     try:
         frame = nw.from_native(table, pass_through=True, allow_series=True)
     except DuplicateError:
         # Only pyarrow has `column_names`; what it calls `columns` are the columns themselves.
         names_given = getattr(table, "column_names", getattr(table, "columns", ()))
-        _refuse_duplicate_names([str(name) for name in names_given])
+        _refuse_duplicate_names([str(name) for name in names_given], source)
         raise
-    if isinstance(frame, nw.Series):
-        raise DataError("the data must be a table with at least 2 columns; got a single column (a Series)")
     if isinstance(frame, nw.LazyFrame):
         try:
-            frame = frame.collect()
+            return frame.collect()
         except Exception as error:  # whatever the lazy engine found wrong while it ran
-            raise DataError(f"the lazy table could not be collected: {_one_line(error)}") from error
-    if isinstance(frame, nw.DataFrame):
-        refuse_names(names, "a table that has its own")
-        return _from_frame(frame)
-    return _from_array(_as_array(table), names)
+            raise DataError(f"{source}the lazy table could not be collected: {one_line(error)}") from error
+    return frame
 
 
-def _from_frame(frame: nw.DataFrame[Any], source: str = "") -> tuple[tuple[str, ...], Floats]:
+def _from_frame(frame: nw.DataFrame[Any], aside: str | None, source: str = "") -> Table:
     names = _checked_names(frame.columns, source)
-    _refuse_empty(len(frame), len(names), source)
-    return names, _assemble(names, len(frame), frame.iter_columns())
+    _refuse_unknown(aside, names, source)
+    _refuse_empty(len(frame), len(names) - (aside is not None), source)
+    return _assemble(names, len(frame), frame.iter_columns(), aside)
 
 
-def _from_array(array: NDArray[Any], names: Sequence[str] | None) -> tuple[tuple[str, ...], Floats]:
+def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | None) -> Table:
     if array.ndim != 2:
         raise DataError(f"an array must be 2-D (rows × columns); got {array.ndim}-D with shape {array.shape}")
     n_rows, n_columns = array.shape
@@ -95,11 +114,12 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None) -> tuple[tuple
     if len(given) != n_columns:
         raise DataError(f"names has {len(given)} entries, but the array has {n_columns} columns")
     labels = _checked_names(given)
-    _refuse_empty(n_rows, n_columns)
-    if array.dtype.kind in "fiu":
+    _refuse_unknown(aside, labels)
+    _refuse_empty(n_rows, n_columns - (aside is not None))
+    if array.dtype.kind in "fiu" and aside is None:  # one copy instead of one for each column
         with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
-            return labels, np.array(array, dtype=np.float64, order="C")
-    return labels, _assemble(labels, n_rows, array.T)
+            return Table(labels, np.array(array, dtype=np.float64, order="C"), (None,) * n_columns)
+    return _assemble(labels, n_rows, array.T, aside)
 
 
 def _as_array(table: object) -> NDArray[Any]:
@@ -114,7 +134,7 @@ def _as_array(table: object) -> NDArray[Any]:
         if array.dtype.kind in "US" and not isinstance(table, np.ndarray):
             array = np.array(table, dtype=object)  # numpy turned the numbers of a mixed list into text
     except Exception as error:  # ragged rows, or an object whose own conversion fails
-        raise DataError(f"the data could not be read as a 2-D array: {_one_line(error)}") from error
+        raise DataError(f"the data could not be read as a 2-D array: {one_line(error)}") from error
     if array.ndim == 0:
         raise DataError(
             f"data of type {type(table).__name__} are not supported: pass a pandas, polars or pyarrow table, "
@@ -147,6 +167,11 @@ def refuse_names(names: Sequence[str] | None, what: str) -> None:
         raise DataError(f"names= is for arrays only; it was given together with {what}")
 
 
+def _refuse_unknown(aside: str | None, names: Sequence[str], source: str = "") -> None:
+    if aside is not None and aside not in names:
+        raise DataError(f"{source}interventions={aside!r} is not a column; {did_you_mean(aside, names)}")
+
+
 def _refuse_empty(n_rows: int, n_columns: int, source: str = "") -> None:
     if n_columns == 0:
         raise DataError(f"{source}the table is empty: it has no columns")
@@ -174,9 +199,9 @@ def _read_file(path: Path) -> nw.DataFrame[Any]:
     except DataError:
         raise
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not readable as UTF-8 text, so save it as such: {_one_line(error)}") from error
+        raise DataError(f"{path}: not readable as UTF-8 text, so save it as such: {one_line(error)}") from error
     except Exception as error:  # each reader has errors of its own
-        raise DataError(f"{path}: not readable: {_one_line(error)}") from error
+        raise DataError(f"{path}: not readable: {one_line(error)}") from error
 
 
 def _read_parquet(path: Path) -> nw.DataFrame[Any]:
@@ -232,119 +257,40 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
             "(saved row names?) or name it in the header"
         )
     names = _checked_names(header, source)
-    if all(map(_is_number, names)) and not all(name.strip().isdigit() for name in names):
+    if all(map(is_number_text, names)) and not all(name.strip().isdigit() for name in names):
         raise DataError(f"{source}the first line holds numbers ({shorten(names)}): it must hold the column names")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# From columns of any type to float64
-
-
-class _NotNumericError(Exception):
-    """A column that holds no real numbers: the kind of refusal and what to show of the column."""
-
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
-        self.kind, self.detail = kind, detail
-
+# Columns put together
 
 _REFUSALS = {
-    "discrete": "discrete columns are not supported yet: {}; leave them out or code them as numbers",
+    "mixed": "columns that mix numbers, text or truth values: {}; make each column all numbers or all text",
     "complex": "complex columns are not supported: {}; pass real numbers",
     "other": "not numeric: {}; leave these columns out or turn them into numbers",
 }
 
 
-def _assemble(names: Sequence[str], n_rows: int, columns: Iterable[nw.Series[Any] | NDArray[Any]]) -> Floats:
-    values = np.empty((n_rows, len(names)))
+def _assemble(
+    names: Sequence[str], n_rows: int, columns: Iterable[nw.Series[Any] | NDArray[Any]], aside: str | None
+) -> Table:
+    nodes = tuple(name for name in names if name != aside)
+    values = np.empty((n_rows, len(nodes)))
+    codings: list[Coding | None] = []
+    apart: Column | None = None
     refused: dict[str, list[str]] = {kind: [] for kind in _REFUSALS}
-    for j, column in enumerate(columns):
+    for name, column in zip(names, columns, strict=True):
         try:
-            array = _series_array(column) if isinstance(column, nw.Series) else column
-            values[:, j] = _real_numbers(array)
-        except _NotNumericError as refusal:
-            refused[refusal.kind].append(f"{names[j]} ({refusal.detail})")
+            read = read_column(column)
+        except UnreadableError as refusal:
+            refused[refusal.kind].append(f"{name} ({refusal.detail})")
+            continue
+        if name == aside:
+            apart = read
+        elif not any(refused.values()):
+            values[:, len(codings)] = read.values
+            codings.append(read.coding)
     for kind, columns_refused in refused.items():
         if columns_refused:
             raise DataError(_REFUSALS[kind].format(shorten(columns_refused)))
-    return values
-
-
-def _series_array(series: nw.Series[Any]) -> NDArray[Any]:
-    dtype = series.dtype
-    if dtype in (nw.Decimal, nw.Int128, nw.UInt128):  # numpy has no such types
-        series = series.cast(nw.Float64)
-    elif not dtype.is_numeric() and dtype not in (nw.Object, nw.Unknown):  # those two show what they are as arrays
-        if series.null_count() == len(series):  # a column without any value has whatever type its library chose
-            return np.full(len(series), np.nan)
-        if dtype in (nw.String, nw.Categorical, nw.Enum):
-            raise _NotNumericError("discrete", f"{dtype}, for example {_telling_example(series)}")
-        if dtype == nw.Boolean:
-            raise _NotNumericError("discrete", str(dtype))
-        raise _NotNumericError("other", str(dtype))
-    return np.asarray(series.to_numpy())
-
-
-def _real_numbers(column: NDArray[Any]) -> NDArray[Any]:
-    kind = column.dtype.kind
-    if kind in "fiu":
-        with np.errstate(over="ignore"):
-            return column.astype(np.float64, copy=False)
-    if kind == "O":
-        return np.fromiter((_real_number(value) for value in column), dtype=np.float64, count=len(column))
-    if kind in "bUST":
-        raise _NotNumericError("discrete", "bool" if kind == "b" else f"text, for example {str(column[0])!r}")
-    raise _NotNumericError("complex" if kind == "c" else "other", str(column.dtype))
-
-
-def _real_number(value: object) -> float:
-    if value is None or type(value).__name__ == "NAType":  # pandas.NA, without importing pandas
-        return float("nan")
-    if isinstance(value, (bool, np.bool_, str)):
-        raise _NotNumericError("discrete", f"{type(value).__name__}, for example {_one_line(repr(value), 40)}")
-    if isinstance(value, Decimal) and value.is_nan():
-        return float("nan")
-    if isinstance(value, (Real, Decimal)):
-        try:
-            return float(value)
-        except OverflowError:
-            return float("inf")
-    kind = "complex" if isinstance(value, Complex) else "other"
-    raise _NotNumericError(kind, f"{type(value).__name__}, for example {_one_line(repr(value), 40)}")
-
-
-def _telling_example(series: nw.Series[Any]) -> str:
-    """Show the first value that is no number, which is what the user looks for in a column meant to be numeric."""
-    values = [str(value) for value in series.drop_nulls().unique(maintain_order=True).head(1000).to_list()]
-    return _one_line(repr(next((value for value in values if not _is_number(value)), values[0])), 40)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Words
-
-
-def shorten(items: Sequence[str], shown: int = 5) -> str:
-    """Join the first few items of a list for a message, and say how many more there are.
-
-    Examples
-    --------
-    >>> shorten(["a", "b", "c", "d"], shown=2)
-    'a, b and 2 more'
-    """
-    clipped = [_one_line(item, 80) for item in items[: shown + 1]]
-    if len(items) <= shown + 1:
-        return ", ".join(clipped)
-    return f"{', '.join(clipped[:shown])} and {len(items) - shown} more"
-
-
-def _one_line(reason: object, longest: int = 300) -> str:
-    text = " ".join(str(reason).split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return Table(nodes, values, tuple(codings), apart)

@@ -135,6 +135,7 @@ def run_segment(sampler: Sampler, target: Target, chain: Chain, steps: int) -> t
     """Advance a chain; the one function that executors run. Returns the chain, the steps made and the CPU seconds."""
     start = time.thread_time()
     done = sampler.advance(target, chain, steps)
+    target.check_score()
     return chain, done, time.thread_time() - start
 
 
@@ -170,6 +171,7 @@ class Run:
         prepared = self.sampler.prepare(
             self.target, considered, seed, stages, chains=wanted, given=self.space_given or self.space is None
         )
+        self.target.check_score()
         self.found = prepared.space
         self.space = prepared.space or self.space
         self.caveats = self.sampler.caveats(prepared)

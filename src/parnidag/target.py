@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 
 from parnidag._jit import entry
-from parnidag._types import int64
+from parnidag._types import Floats, int64
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, arcs_of
@@ -31,22 +31,11 @@ from parnidag.net import (
     recompute_log_posterior,
 )
 from parnidag.prior import FREE, REQUIRED, EdgePrior
-from parnidag.scores.gaussian import GaussianTable
+from parnidag.scores.external import NO_FUNCTION
+from parnidag.scores.table import Score
 
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 """Bounds on the number of memo records of a chain (64 bytes each)."""
-
-
-class Score(Protocol):
-    """A local score: settings that reduce data to a table for kernels."""
-
-    def table(self, data: Data) -> GaussianTable:
-        """Reduce the data to what kernels need."""
-        ...
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +45,18 @@ class Target:
     names: tuple[str, ...]
     problem: Problem
     settings: dict[str, object]
+    score: Score
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "pair_gains"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Arrive in another process, where compiled functions have other addresses."""
+        self.__dict__.update(state)
+        table = self.problem.table
+        if table.function != NO_FUNCTION:
+            here = table._replace(function=int64(self.score.function()))
+            self.__dict__["problem"] = self.problem._replace(table=here)
 
     @staticmethod
     def build(data: Data, score: Score, prior: EdgePrior) -> Target:
@@ -73,7 +74,10 @@ class Target:
             max_parents=int64(resolved.max_parents),
         )
         settings = {"n_rows": data.n_rows, "score": score.describe(), "prior": prior.describe(data.names)}
-        return Target(data.names, problem, settings)
+        if data.intervened is not None:
+            set_rows = data.intervened.sum(axis=0)
+            settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
+        return Target(data.names, problem, settings, score)
 
     @property
     def n_nodes(self) -> int:
@@ -90,11 +94,24 @@ class Target:
         """The required edges, which are in every graph."""
         return np.asarray(self.problem.status == REQUIRED)
 
+    def check_score(self) -> None:
+        """Raise what a score of the user's raised inside compiled code, which cannot."""
+        check = getattr(self.score, "check", None)
+        if check is not None:
+            check()
+
+    @cached_property
+    def pair_gains(self) -> Floats:
+        """By how much the local log target of j rises when i becomes its only parent, [i, j]; −inf if not free."""
+        gains = np.full((self.n_nodes, self.n_nodes), -np.inf)
+        score_pairs(self.problem, self.empty_graph(), self.scratch(), gains)
+        return gains
+
     def scratch(self) -> Scratch:
         """Return fresh working memory for one chain."""
         families = self.n_nodes * 2.0 ** min(self.n_nodes - 1, 40)
         records = int(min(max(SMALL_MEMO, 2 * families), LARGE_MEMO))
-        return make_scratch(self.n_nodes, self.max_parents, 2 ** (records - 1).bit_length())
+        return make_scratch(self.n_nodes, self.max_parents, 2 ** (records - 1).bit_length(), self.problem.table.widest)
 
     def empty_graph(self) -> GraphArrays:
         """Return the arrays of a chain's graph, not yet laid out and without random state."""
@@ -119,9 +136,12 @@ class Target:
 
         Above 1 chains move freely, far below 1 they only climb.
         """
-        table = self.problem.table
-        cooler = table._replace(coefficients=table.coefficients / temperature)
-        return replace(self, problem=self.problem._replace(table=cooler, log_odds=self.problem.log_odds / temperature))
+        return replace(
+            self,
+            problem=self.problem._replace(
+                table=self.problem.table.tempered(temperature), log_odds=self.problem.log_odds / temperature
+            ),
+        )
 
     def check_graph(self, adjacency: Adjacency, argument: str) -> None:
         """Refuse a graph that the prior does not allow."""
@@ -141,12 +161,13 @@ class Target:
     def log_posterior(self, adjacency: Adjacency) -> float:
         """Return log p(D | G) plus the log prior weight of a graph, with every constant of the likelihood."""
         graph = self.empty_graph()
-        lay_graph(self.problem, graph, make_scratch(self.n_nodes, self.max_parents, 2), adjacency)
+        scratch = make_scratch(self.n_nodes, self.max_parents, 2, self.problem.table.widest)
+        lay_graph(self.problem, graph, scratch, adjacency)
         return float(graph.floats[0])
 
     def local(self, node: int, parents: Iterable[int]) -> float:
         """Return the local log target of one node given its parents."""
-        scratch = make_scratch(self.n_nodes, self.n_nodes - 1, 2)
+        scratch = make_scratch(self.n_nodes, self.n_nodes - 1, 2, self.problem.table.widest)
         family = np.array(sorted(parents), np.int64)
         scratch.family[: family.size] = family
         return float(score_family(self.problem, self.empty_graph(), scratch, int64(node), int64(family.size)))
@@ -157,6 +178,18 @@ def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: i
     """Return the local log target of `node` given the first `degree` entries of the scratch array `family`."""
     net: Net = open_net(problem, graph, scratch)
     return local_score(net, node, degree)
+
+
+@entry
+def score_pairs(problem: Problem, graph: GraphArrays, scratch: Scratch, gains: Floats) -> None:
+    """Fill the gain of every free edge alone."""
+    net: Net = open_net(problem, graph, scratch)
+    for j in range(net.n):
+        alone = local_score(net, int64(j), int64(0))
+        for i in range(net.n):
+            if net.status[i, j] == FREE:
+                net.family[0] = i
+                gains[i, j] = local_score(net, int64(j), int64(1)) - alone
 
 
 @entry

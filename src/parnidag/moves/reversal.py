@@ -38,7 +38,7 @@ from parnidag._jit import kernel, leaf, make_frame, struct
 from parnidag._random import below, happens
 from parnidag._types import Bytes, Codes, Integers, int64
 from parnidag.graph import arcs_of
-from parnidag.memo import local_score
+from parnidag.memo import family_score
 from parnidag.net import ONE, ZERO, Net, child_of, drop_parents, odds, parent_of, take_parents
 from parnidag.prior import FREE
 from parnidag.space.layout import NEVER, Tables, row_of
@@ -254,7 +254,7 @@ def score_of(net: Net, node: int, family: Codes, degree: int) -> float:
     """Return the local log target of a node with other parents."""
     for k in range(degree):
         net.family[k] = family[k]
-    return local_score(net, node, degree)
+    return family_score(net, node, degree)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -54,9 +54,9 @@ OFTEN = 0.02
 """An edge that was there in this share of the iterations becomes a candidate."""
 COLD = 0.02
 """Temperature of the greedy climb."""
-MIXED = {"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1, "regroup": 0.2}
+MIXED = {"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.2, "regroup": 0.1}
 GREEDY = {"adr": 0.6, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1}
-"""The climb does without edge reversals: their tables know nothing of temperatures."""
+"""The climb does without regrouping: its tables know nothing of temperatures."""
 CLIMB_KEY = 4
 """Keeps the random numbers of climbs apart from those of searches."""
 

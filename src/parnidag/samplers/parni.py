@@ -57,9 +57,10 @@ class PARNI:
         nodes mostly PARNI's own, see docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
         moves are ``parni``, ``adr`` (add, delete or reverse an edge), ``exchange`` (turn an edge round and exchange the
         parents of its nodes), ``swap_parent`` (another node in the place of one parent), ``node_swap`` (two nodes
-        exchange their roles) and ``edge_reversal`` (see `REV`). An iteration makes a single move of the first and the
-        last kind, and about as many of the others as PARNI evaluates neighbourhoods. Every move, and so every mixture,
-        leaves the posterior invariant.
+        exchange their roles), ``edge_reversal`` (see `REV`) and ``regroup`` (up to four neighbouring nodes choose their
+        parents anew at once). An iteration makes a single move of the first and the last two kinds, and about as many
+        of the others as PARNI evaluates neighbourhoods. Every move, and so every mixture, leaves the posterior
+        invariant.
 
     Examples
     --------

@@ -1,128 +1,77 @@
-"""The score of one node given its parents when relations are linear and noise is Gaussian.
+"""The score of one node given its parents when relations are linear and noise is Gaussian: the shared kernel.
 
-All Gaussian scores share one shape. With M the Gram matrix plus what the prior adds, P the parents of node j, L the
-Cholesky factor of M_PP and s the part of M_jj that the parents leave unexplained (the Schur complement),
-
-    score = A[q] + B[q] · log det M_PP + C[q] · log((1 − mix) · m_jj + mix · s),   q = |P|.
-
-A score is therefore a `GaussianTable`: M, the m_jj, and three rows of coefficients.
+What the members of the family leave of the data is a `ScoreTable`; they themselves are in `linear` and `spline`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from parnidag._jit import kernel
-from parnidag._types import Floats, Integers, is_number
-from parnidag.data import Data
-from parnidag.errors import ParnidagError
+from parnidag._types import Floats, Integers, int64
+from parnidag.scores.external import NO_FUNCTION, call_score
+from parnidag.scores.table import ScoreTable
 
-LEAST_G, MOST_G = 1e-8, 1e12
-"""Slab variances between which the arithmetic is sound."""
-
-
-class GaussianTable(NamedTuple):
-    """What a Gaussian score leaves of the data: all that kernels need, independent of the number of rows."""
-
-    gram: Floats
-    """M, the matrix that is factorised (n × n)."""
-    own: Floats
-    """m_jj as it enters the residual of node j (n)."""
-    coefficients: Floats
-    """A, B and C for 0 … n − 1 parents (3 × n)."""
-    mix: float
-    """Weight of the explained part."""
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """The paper's score: spike-and-slab linear regression of each node on its parents (Appendix A).
-
-    Coefficients have the prior Normal(0, g σ²), noise variances p(σ²) ∝ 1/σ²; both are integrated out. The columns are
-    centred and divided by their standard deviation first. Every constant of the marginal likelihood is included.
-    This score is not score-equivalent: graphs that imply the same independences can score differently.
-
-    Parameters
-    ----------
-    g
-        Prior variance of a coefficient relative to the noise variance; 10 in the paper.
-
-    Examples
-    --------
-    >>> from parnidag import scores
-    >>> scores.Gaussian(g=10)
-    Gaussian(g=10)
-    """
-
-    g: float = 10.0
-
-    def __post_init__(self) -> None:
-        if not is_number(self.g) or not LEAST_G <= self.g <= MOST_G:
-            raise ParnidagError(
-                f"g must be a positive number (the slab variance), from {LEAST_G:g} to {MOST_G:g}, got {self.g!r}"
-            )
-
-    def table(self, data: Data) -> GaussianTable:
-        """Reduce the data to the matrices and coefficients of this score."""
-        gram = data.standardised_gram()
-        n_rows, n_nodes = data.n_rows, data.n_nodes
-        parents = np.arange(n_nodes)
-        constant = math.lgamma(n_rows / 2) - n_rows / 2 * math.log(math.pi)
-        coefficients = np.empty((3, n_nodes))
-        coefficients[0] = constant - parents / 2 * math.log(float(self.g))
-        coefficients[1] = -0.5
-        coefficients[2] = -n_rows / 2
-        shifted = gram + np.eye(n_nodes) / float(self.g)
-        return GaussianTable(shifted, np.ascontiguousarray(np.diag(gram)), coefficients, 1.0)
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Gaussian", "g": float(self.g)}
+ONE = int64(1)
 
 
 @kernel
-def gaussian_score(table: GaussianTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
-    """Score `node` given its first `count` `parents`; `factor` is scratch of at least (count + 1) × (count + 1)."""
-    for row in range(count):
-        append_row(table.gram, parents[row], parents, row, factor)
-    return score_from_factor(table, node, parents, count, factor)
+def node_score(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
+    """Score `node` given its first `count` `parents`, sorted; `factor` is scratch of (their columns + 1) squared."""
+    if table.function != NO_FUNCTION:
+        return table.scale * call_score(table.function, node, parents, count, table.content)
+    gram = table.gram[table.pattern[node]]
+    first = table.first_column
+    own, child = table.own[node], table.child_column[node]
+    rows = int64(0)
+    explained = 0.0
+    log_determinant = 0.0
+    for k in range(count):
+        for column in range(first[parents[k]], first[parents[k] + 1]):
+            append_row(table, gram, parents, k, column, rows, factor)
+            value = gram[child, column]
+            for earlier in range(rows):
+                value -= factor[rows, earlier] * factor[earlier, factor.shape[1] - 1]
+            value /= factor[rows, rows]
+            factor[rows, factor.shape[1] - 1] = value
+            explained += value * value
+            log_determinant += math.log(factor[rows, rows])
+            rows += ONE
+    residual = sound(own - table.mix * explained, own)
+    a, b, c = coefficients_of(table, node, rows)
+    return a + b * 2.0 * log_determinant + c * math.log(residual)
 
 
 @kernel
-def append_row(gram: Floats, new: int, parents: Integers, row: int, factor: Floats) -> None:
-    """Append row `row` to the Cholesky factor of the first `row` parents, for the node `new`."""
+def append_row(
+    table: ScoreTable, gram: Floats, parents: Integers, last: int, new: int, row: int, factor: Floats
+) -> None:
+    """Append row `row` to the Cholesky factor of the columns before `new`, the last of which may be its node's own."""
+    first = table.first_column
     residual = gram[new, new]
-    for column in range(row):
-        value = gram[new, parents[column]]
-        for k in range(column):
-            value -= factor[row, k] * factor[column, k]
-        value /= factor[column, column]
-        factor[row, column] = value
-        residual -= value * value
+    column = int64(0)
+    for k in range(last + 1):
+        for other in range(first[parents[k]], first[parents[k] + 1]):
+            if other == new:
+                break
+            value = gram[new, other]
+            for earlier in range(column):
+                value -= factor[row, earlier] * factor[column, earlier]
+            value /= factor[column, column]
+            factor[row, column] = value
+            residual -= value * value
+            column += ONE
     factor[row, row] = math.sqrt(sound(residual, gram[new, new]))
 
 
 @kernel
-def score_from_factor(table: GaussianTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
-    """Score `node` given parents whose Cholesky factor stands in the first `count` rows of `factor`."""
-    own = table.own[node]
-    explained = 0.0
-    log_determinant = 0.0
-    for column in range(count):
-        value = table.gram[node, parents[column]]
-        for k in range(column):
-            value -= factor[count, k] * factor[column, k]
-        value /= factor[column, column]
-        factor[count, column] = value
-        explained += value * value
-        log_determinant += math.log(factor[column, column])
-    residual = sound(own - table.mix * explained, own)
-    a, b, c = table.coefficients[0, count], table.coefficients[1, count], table.coefficients[2, count]
-    return a + b * 2.0 * log_determinant + c * math.log(residual)
+def coefficients_of(table: ScoreTable, node: int, columns: int) -> tuple[float, float, float]:
+    """Return A, B and C of a node for so many columns of parents."""
+    row = table.coefficients[table.pattern[node]]
+    return row[0, columns], row[1, columns], row[2, columns]
 
 
 class Walk(NamedTuple):
@@ -148,27 +97,29 @@ def make_walk(n_nodes: int, depth: int) -> Walk:
 
 
 @kernel
-def begin_walk(table: GaussianTable, node: int, walk: Walk) -> None:
+def begin_walk(table: ScoreTable, node: int, walk: Walk) -> None:
     """Stand at the empty parent set of `node`."""
+    gram = table.gram[table.pattern[node]]
     for l in range(table.own.size):
-        walk.left[0, l] = table.gram[l, l]
-        walk.shared[0, l] = table.gram[node, l]
+        walk.left[0, l] = gram[l, l]
+        walk.shared[0, l] = gram[node, l]
     walk.sums[0, 0] = 0.0
     walk.sums[0, 1] = 0.0
 
 
 @kernel
-def append_parent(table: GaussianTable, node: int, parent: int, depth: int, walk: Walk) -> None:
+def append_parent(table: ScoreTable, node: int, parent: int, depth: int, walk: Walk) -> None:
     """Append `parent` to the first `depth` parents of the branch, O(depth · n) for all next parents together."""
+    gram = table.gram[table.pattern[node]]
     row, left, shared = walk.solved[depth], walk.left, walk.shared
     for l in range(row.size):
-        row[l] = table.gram[parent, l]
+        row[l] = gram[parent, l]
     for k in range(depth):
         above = walk.solved[k]
         factor = above[parent]
         for l in range(row.size):
             row[l] -= factor * above[l]
-    pivot = math.sqrt(sound(left[depth, parent], table.gram[parent, parent]))
+    pivot = math.sqrt(sound(left[depth, parent], gram[parent, parent]))
     for l in range(row.size):
         row[l] /= pivot
     own = row[node]
@@ -180,23 +131,23 @@ def append_parent(table: GaussianTable, node: int, parent: int, depth: int, walk
 
 
 @kernel
-def walk_score(table: GaussianTable, node: int, depth: int, walk: Walk) -> float:
+def walk_score(table: ScoreTable, node: int, depth: int, walk: Walk) -> float:
     """Score `node` given the first `depth` parents of the branch."""
     own = table.own[node]
     residual = sound(own - table.mix * walk.sums[depth, 1], own)
-    a, b, c = table.coefficients[0, depth], table.coefficients[1, depth], table.coefficients[2, depth]
+    a, b, c = coefficients_of(table, node, depth)
     return a + b * walk.sums[depth, 0] + c * math.log(residual)
 
 
 @kernel
-def walk_score_with(table: GaussianTable, node: int, extra: int, depth: int, walk: Walk) -> float:
+def walk_score_with(table: ScoreTable, node: int, extra: int, depth: int, walk: Walk) -> float:
     """Score `node` given the first `depth` parents of the branch and one more."""
     own = table.own[node]
-    pivot = sound(walk.left[depth, extra], table.gram[extra, extra])
+    gram = table.gram[table.pattern[node]]
+    pivot = sound(walk.left[depth, extra], gram[extra, extra])
     shared = walk.shared[depth, extra]
     residual = sound(own - table.mix * (walk.sums[depth, 1] + shared * shared / pivot), own)
-    q = depth + 1
-    a, b, c = table.coefficients[0, q], table.coefficients[1, q], table.coefficients[2, q]
+    a, b, c = coefficients_of(table, node, depth + 1)
     return a + b * (walk.sums[depth, 0] + math.log(pivot)) + c * math.log(residual)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from parnidag.data import Data
 from parnidag.prior import FREE
 from parnidag.space.expansion import MOST_CANDIDATES, expand, strongest
+from parnidag.space.neighbours import neighbours
 from parnidag.space.searchspace import SearchSpace
-from parnidag.space.skeleton import pc
 from parnidag.target import Target
 
 FEW_NODES = 12
@@ -22,8 +22,8 @@ def default_skeleton(data: Data, target: Target) -> SearchSpace:
     free = np.asarray(target.problem.status == FREE)
     if target.n_nodes <= FEW_NODES:
         return SearchSpace(target.names, free)
-    neighbours = pc(data, alpha=ALPHA, max_conditioning=MAX_CONDITIONING).adjacency & free
-    return SearchSpace(target.names, strongest(target, neighbours, None, MOST_CANDIDATES))
+    near = neighbours(data, target, ALPHA, MAX_CONDITIONING) & free
+    return SearchSpace(target.names, strongest(target, near, None, MOST_CANDIDATES))
 
 
 def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:

@@ -7,19 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel, make_frame, struct
+from parnidag._jit import entry, kernel, leaf, make_frame, struct
 from parnidag._types import Bytes, Floats, Integers, int64
 from parnidag.net import ONE, ZERO, Problem
 from parnidag.scores.gaussian import (
-    GaussianTable,
     Walk,
     append_parent,
     begin_walk,
     make_walk,
+    node_score,
     walk_score,
     walk_score_with,
 )
+from parnidag.scores.table import ScoreTable
 from parnidag.space.layout import DrawArrays, TableArrays, Tables, open_tables, row_of
+from parnidag.space.sums import write_parents
 
 SAFE_LOG, LARGEST_LOG = 600.0, 700.0
 """Log ratios that no sum takes out of range; those whose exponential is a number."""
@@ -34,6 +36,9 @@ class FillArrays(NamedTuple):
     """The bits of the present subset, in order."""
     priors: Floats
     """The log prior weight of the first parents of the branch."""
+    family: Integers
+    factor: Floats
+    """For scores that are not walked: the parents of a set, and scratch."""
 
 
 @struct
@@ -41,25 +46,51 @@ class Filling:
     """Scores and prior, and where the walk through the subsets stands."""
 
     frame: Bytes
-    table: GaussianTable
+    table: ScoreTable
     log_odds: Floats
     max_parents: int
     walk: Walk
     branch: Integers
     priors: Floats
+    family: Integers
+    factor: Floats
 
 
-def make_filling(arrays: TableArrays) -> FillArrays:
+def make_filling(arrays: TableArrays, table: ScoreTable, max_parents: int) -> FillArrays:
     """Return working memory for tables of this layout."""
     depth = int((arrays.candidate_count + arrays.required_count).max())
-    walk = make_walk(len(arrays.candidate_count), depth)
-    return FillArrays(make_frame(), walk, np.zeros(depth + 1, np.int64), np.zeros(depth + 1))
+    walk = make_walk(len(arrays.candidate_count), depth if table.walks else 0)
+    rows = 1 if table.walks else max_parents * table.widest + 2
+    return FillArrays(
+        make_frame(),
+        walk,
+        np.zeros(depth + 1, np.int64),
+        np.zeros(depth + 1),
+        np.zeros(depth + 2, np.int64),
+        np.zeros((rows, rows)),
+    )
 
 
 @kernel
 def open_filling(problem: Problem, own: FillArrays) -> Filling:
     """Build the struct on top of the arrays."""
-    return Filling(own.frame, problem.table, problem.log_odds, problem.max_parents, own.walk, own.branch, own.priors)
+    return Filling(
+        own.frame,
+        problem.table,
+        problem.log_odds,
+        problem.max_parents,
+        own.walk,
+        own.branch,
+        own.priors,
+        own.family,
+        own.factor,
+    )
+
+
+@leaf
+def walks(filling: Filling) -> bool:
+    """Can sets be scored by walking through them?"""
+    return filling.factor.shape[0] == 1
 
 
 @entry
@@ -81,7 +112,8 @@ def fill_all_sums(arrays: TableArrays, draws: DrawArrays) -> None:
 @kernel
 def fill_scores(tables: Tables, filling: Filling, j: int) -> None:
     """Walk the subsets of j's candidates depth-first, below its required parents."""
-    begin_walk(filling.table, j, filling.walk)
+    if walks(filling):
+        begin_walk(filling.table, j, filling.walk)
     depth = ZERO
     for k in range(tables.required_count[j]):
         depth = descend(filling, j, int64(tables.required[j, k]), depth)
@@ -106,7 +138,7 @@ def fill_scores(tables: Tables, filling: Filling, j: int) -> None:
 @kernel
 def descend(filling: Filling, j: int, parent: int, depth: int) -> int:
     """Append a parent to the branch and return the new depth; sets that are too large are not factorised."""
-    if depth < filling.max_parents:
+    if depth < filling.max_parents and walks(filling):
         append_parent(filling.table, j, parent, depth, filling.walk)
     filling.priors[depth + ONE] = filling.priors[depth] + filling.log_odds[parent, j]
     return depth + ONE
@@ -120,13 +152,36 @@ def fill_row(tables: Tables, filling: Filling, j: int, subset: int, depth: int) 
     scores, prior = tables.scores, filling.priors[depth]
     scores[start] = -math.inf
     if depth <= filling.max_parents:
-        scores[start] = prior + walk_score(filling.table, j, depth, filling.walk)
+        scores[start] = prior + score_alone(tables, filling, j, subset, depth)
     for e in range(ONE, width):
         scores[start + e] = -math.inf
         if depth < filling.max_parents:
             extra = int64(tables.extras[j, e - ONE])
-            local = walk_score_with(filling.table, j, extra, depth, filling.walk)
+            local = score_with(tables, filling, j, subset, e, depth)
             scores[start + e] = prior + filling.log_odds[extra, j] + local
+
+
+@kernel
+def score_alone(tables: Tables, filling: Filling, j: int, subset: int, depth: int) -> float:
+    """Score j given the present subset of its candidates."""
+    if walks(filling):
+        return walk_score(filling.table, j, depth, filling.walk)
+    return score_set(tables, filling, j, subset, ZERO)
+
+
+@kernel
+def score_with(tables: Tables, filling: Filling, j: int, subset: int, column: int, depth: int) -> float:
+    """Score j given the present subset and the extra of a column."""
+    if walks(filling):
+        return walk_score_with(filling.table, j, int64(tables.extras[j, column - ONE]), depth, filling.walk)
+    return score_set(tables, filling, j, subset, column)
+
+
+@kernel
+def score_set(tables: Tables, filling: Filling, j: int, subset: int, column: int) -> float:
+    """Score j given a set, from scratch."""
+    count = write_parents(tables, j, subset, column, filling.family)
+    return node_score(filling.table, j, filling.family, count, filling.factor)
 
 
 @kernel

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from parnidag._types import is_number
 from parnidag.errors import ParnidagError
-from parnidag.nodes import shorten
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.skeleton import Skeleton
+from parnidag.wording import shorten
 
 KNOWN_SPACES = (
     "a SearchSpace such as space.iterative(data), a Skeleton such as space.pc(data), an n × n array of 0 and 1, "

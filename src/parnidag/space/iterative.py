@@ -10,19 +10,20 @@ from parnidag.data import as_data
 from parnidag.errors import ParnidagError
 from parnidag.nodes import as_index
 from parnidag.prior import EdgePrior
-from parnidag.scores.gaussian import Gaussian
+from parnidag.scores.choice import choose_score
+from parnidag.scores.table import Score
 from parnidag.space.expansion import MOST_CANDIDATES, check_expansion, expand
 from parnidag.space.given import as_space
+from parnidag.space.neighbours import neighbours
 from parnidag.space.searchspace import SearchSpace
-from parnidag.space.skeleton import pc
 from parnidag.space.tables import DEFAULT_MEMORY
-from parnidag.target import Score, Target
+from parnidag.target import Target
 
 
 def iterative(
     data: Any,
     *,
-    score: Score | None = None,
+    score: Score | str | None = None,
     prior: EdgePrior | None = None,
     skeleton: Any = None,
     alpha: float = 0.05,
@@ -42,7 +43,8 @@ def iterative(
     data, score, prior
         As for `parnidag.sample`; give it the same ones.
     skeleton
-        Where to begin: anything that ``sample(..., space=...)`` takes. None: the PC skeleton of the data.
+        Where to begin: anything that ``sample(..., space=...)`` takes. None: the PC skeleton of the data, or where its
+        tests do not fit (curved relations, interventions, scores of your own) the pairs that help each other.
     alpha
         Significance level of that PC skeleton.
     by
@@ -77,8 +79,8 @@ def iterative(
     if number is None or number < 0:
         raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
     table = as_data(data)
-    target = Target.build(table, Gaussian() if score is None else score, EdgePrior() if prior is None else prior)
-    begin = pc(table, alpha=alpha).adjacency if skeleton is None else as_space(skeleton, target.names).considered
+    target = Target.build(table, choose_score(score, table), EdgePrior() if prior is None else prior)
+    begin = neighbours(table, target, alpha, None) if skeleton is None else as_space(skeleton, target.names).considered
     return expand(
         target,
         begin,

@@ -1,9 +1,9 @@
-"""Which pairs of nodes may be joined at all: the PC-stable skeleton of Gaussian data.
+"""Which pairs of nodes may be joined at all: the PC-stable skeleton.
 
 PC starts from the complete undirected graph and removes a pair once some set of neighbours makes it independent, by
 Fisher's z test of the partial correlation, with sets of 0, 1, 2, … nodes. In the stable variant of Colombo and Maathuis
 (2014, JMLR 15, section 4.1) the neighbours are frozen while sets of one size are tried, so that the result does not
-depend on the order of the columns.
+depend on the order of the columns. Discrete data have tests of their own, in `discrete_tests`.
 
 Around one node, all pairs that share a conditioning set are tested together. Going through the sets depth-first,
 each chosen member is eliminated from the covariance of the node and its neighbours (one step of Gaussian elimination),
@@ -23,9 +23,10 @@ from scipy.special import ndtri
 
 from parnidag._jit import entry, kernel
 from parnidag._types import Flags, Floats, Integers, int64, is_number
-from parnidag.data import as_data
+from parnidag.data import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.nodes import as_index
+from parnidag.space.discrete_tests import CountTests
 
 LARGEST_CORRELATION = 1.0 - 1e-15
 """Partial correlations beyond this are rounding; they count as this one."""
@@ -98,7 +99,7 @@ class Skeleton:
 
 
 def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -> Skeleton:
-    """Find the skeleton of Gaussian data by the PC-stable algorithm.
+    """Find the skeleton of the data by the PC-stable algorithm: Fisher's z for measurements, G² for discrete data.
 
     Parameters
     ----------
@@ -109,7 +110,8 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
         more pairs; 0 keeps none.
     max_conditioning
         Size of the largest conditioning set; None (default) sets no bound. Sets so large that Fisher's z has no
-        degrees of freedom left, rows − size − 3 ≤ 0, are never tried.
+        degrees of freedom left, rows − size − 3 ≤ 0, are never tried; nor are tests of discrete data with fewer than 5
+        rows for each degree of freedom. What is not tested counts as dependent.
 
     Returns
     -------
@@ -129,15 +131,18 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
     start = time.perf_counter()
     alpha, largest = _checked_alpha(alpha), _checked_bound(max_conditioning)
     table = as_data(data)
-    n, rows = table.n_nodes, table.n_rows
-    correlation = table.standardised_gram() / (rows - 1)
+    n = table.n_nodes
+    independence = CountTests(table, alpha) if table.kind == "discrete" else FisherTests(table, alpha)
     adjacency = ~np.eye(n, dtype=bool)
     sizes = np.full((n, n), -1)
     tests, levels = 0, []
     size = 0
-    while _tests_remain(adjacency, size, rows, alpha) and (largest is None or size <= largest):
+    while adjacency.sum(axis=1).max() > size and (largest is None or size <= largest):
         level_start = time.perf_counter()
-        removed, made = _separated(correlation, adjacency, size, squared_bound(alpha, rows - size - 3))
+        outcome = independence.separated(adjacency, size)
+        if outcome is None:
+            break
+        removed, made = outcome
         sizes[removed] = size
         adjacency &= ~removed  # only now: within a level every search sees the same neighbours
         tests += made
@@ -164,12 +169,22 @@ def _checked_bound(max_conditioning: object) -> int | None:
     return size
 
 
-def _tests_remain(adjacency: NDArray[np.bool_], size: int, rows: int, alpha: float) -> bool:
-    """Does some node have a neighbour besides `size` others, and Fisher's z a degree of freedom?
+class FisherTests:
+    """All tests of a table of measurements at one significance level."""
 
-    With alpha = 0 every test removes its pair, so that degrees of freedom do not matter.
-    """
-    return bool(adjacency.sum(axis=1).max() > size) and (rows - size - 3 > 0 or alpha == 0.0)
+    def __init__(self, data: Data, alpha: float) -> None:
+        self.rows, self.alpha = data.n_rows, alpha
+        self.correlation = data.standardised_gram() / (self.rows - 1)
+
+    def separated(self, adjacency: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], int] | None:
+        """Return the pairs that a set of `size` neighbours of either node separates, and the number of tests made.
+
+        None if Fisher's z has no degrees of freedom. With alpha = 0 every test removes its pair, whatever these are.
+        """
+        freedom = self.rows - size - 3
+        if freedom <= 0 and self.alpha != 0.0:
+            return None
+        return _separated(self.correlation, adjacency, size, squared_bound(self.alpha, freedom))
 
 
 def squared_bound(alpha: float, freedom: int) -> float:

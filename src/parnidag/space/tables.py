@@ -115,7 +115,7 @@ def build_tables(
         needed = in_words(table_bytes(target, considered, plus_one))
         raise ParnidagError(f"space: this machine has no room for tables of {needed}; use fewer candidates") from error
     draws = draw_arrays(arrays)
-    fill_all_scores(target.problem, arrays, draws, make_filling(arrays))
+    fill_all_scores(target.problem, arrays, draws, make_filling(arrays, target.problem.table, target.max_parents))
     if sums:
         fill_all_sums(arrays, draws)
         _rank(arrays)
@@ -252,9 +252,10 @@ _HELD: list[CandidateTables] = []
 
 
 def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool) -> str:
-    numbers = f"{plus_one} {sums} {target.max_parents} {target.problem.table.mix}"
+    table = target.problem.table
+    numbers = f"{plus_one} {sums} {target.max_parents} {table.mix} {table.scale} {target.settings['score']}"
     digest = hashlib.sha256(np.packbits(considered).tobytes() + numbers.encode())
-    for array in (*target.problem.table[:3], target.problem.log_odds, target.problem.status):
+    for array in (*table[:6], table.content, target.problem.log_odds, target.problem.status):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

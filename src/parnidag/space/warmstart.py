@@ -27,7 +27,8 @@ def warm_start(target: Target, kappa: float, considered: NDArray[np.bool_], memo
     n = target.n_nodes
     arrays = one_node_tables(target, considered, memory)
     unconstrained = np.zeros((n, n))
-    unconstrained_probabilities(target.problem, arrays, draw_arrays(arrays), make_filling(arrays), unconstrained)
+    filling = make_filling(arrays, target.problem.table, target.max_parents)
+    unconstrained_probabilities(target.problem, arrays, draw_arrays(arrays), filling, unconstrained)
     return exclusive_directions(unconstrained, target.problem.status == FREE, kappa)
 
 

@@ -1,0 +1,182 @@
+"""One column of a table, of any type: its numbers, or its levels if it holds text, truth values or categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Complex, Real
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.wording import is_number_text, one_line
+
+Floats = NDArray[np.float64]
+
+
+class Coding(NamedTuple):
+    """What the codes of a column without numbers stand for: code k is the level `labels[k]`."""
+
+    labels: tuple[str, ...]
+    declared: bool
+    """Whether the levels were declared with the column; then those that never occur are levels all the same."""
+    shown: str
+    """The type of the column, for messages."""
+
+
+class Column(NamedTuple):
+    """A column as float64: numbers, or codes if there is a `coding`; NaN where a value is missing."""
+
+    values: Floats
+    coding: Coding | None = None
+
+
+class UnreadableError(Exception):
+    """A column that holds neither numbers nor levels: the kind of refusal and what to show of the column."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind, self.detail = kind, detail
+
+
+def read_column(column: nw.Series[Any] | NDArray[Any]) -> Column:
+    """Read a column of a data frame or of an array.
+
+    Examples
+    --------
+    >>> read_column(np.array([1, 2]))
+    Column(values=array([1., 2.]), coding=None)
+    >>> doses = read_column(np.array(["low", "high", None, "low"], dtype=object))
+    >>> doses.values, doses.coding.labels
+    (array([ 1.,  0., nan,  1.]), ('high', 'low'))
+    """
+    return _from_series(column) if isinstance(column, nw.Series) else _from_array(column)
+
+
+def number_label(number: float) -> str:
+    """Write a number as a level, a whole one without ".0".
+
+    Examples
+    --------
+    >>> number_label(2.0), number_label(-0.0), number_label(0.25)
+    ('2', '0', '0.25')
+    """
+    return str(int(number)) if float(number).is_integer() else str(float(number))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Columns of data frames
+
+
+def _from_series(series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype in (nw.Decimal, nw.Int128, nw.UInt128):  # numpy has no such types
+        series = series.cast(nw.Float64)
+    elif not dtype.is_numeric() and dtype not in (nw.Object, nw.Unknown):  # those two show what they are as arrays
+        if series.null_count() == len(series):  # a column without any value has whatever type its library chose
+            return Column(np.full(len(series), np.nan))
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return _from_text(series, type(dtype).__name__)
+        if dtype == nw.Boolean:
+            return _from_truth(series.fill_null(False).to_numpy(), series.is_null().to_numpy(), "Boolean")
+        raise UnreadableError("other", str(dtype))
+    return _from_array(np.asarray(series.to_numpy()))
+
+
+def _from_text(series: nw.Series[Any], shown: str) -> Column:
+    """Read text or categories, with the levels that they declare.
+
+    Narwhals knows the declared levels of an Enum only, so pandas and pyarrow are asked themselves. A Categorical of
+    polars declares nothing: all such columns share one growing list of levels.
+    """
+    native, dtype = series.to_native(), series.dtype
+    pandas: Any = getattr(native, "cat", None)
+    if hasattr(pandas, "codes") and hasattr(pandas, "categories"):
+        codes = np.asarray(pandas.codes, dtype=np.float64)
+        return _coded(np.where(codes < 0, np.nan, codes), list(pandas.categories), True, shown)
+    if hasattr(native, "unify_dictionaries") and dtype == nw.Categorical:  # pyarrow
+        declared = native.unify_dictionaries().chunk(0).dictionary.drop_null().to_pylist()
+        return _from_levels(series.to_list(), declared, shown)
+    return _from_levels(series.to_list(), dtype.categories if isinstance(dtype, nw.Enum) else None, shown)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Columns of arrays
+
+
+def _from_array(column: NDArray[Any]) -> Column:
+    kind = column.dtype.kind
+    if kind in "fiu":
+        with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
+            return Column(column.astype(np.float64, copy=False))
+    if kind == "b":
+        return _from_truth(column, np.zeros(len(column), dtype=bool), "bool")
+    if kind in "UT":
+        return _from_levels(column.tolist(), None, "text")
+    if kind == "O":
+        return _from_objects(column.tolist())
+    raise UnreadableError("complex" if kind == "c" else "other", str(column.dtype))
+
+
+def _from_objects(values: list[Any]) -> Column:
+    absent = np.array([_is_absent(value) for value in values], dtype=bool)
+    present = [value for value, without in zip(values, absent.tolist(), strict=True) if not without]
+    if present and all(isinstance(value, str) for value in present):
+        return _from_levels([value if isinstance(value, str) else None for value in values], None, "str")
+    if present and all(isinstance(value, (bool, np.bool_)) for value in present):
+        truth = np.array([not without and bool(value) for value, without in zip(values, absent, strict=True)])
+        return _from_truth(truth, absent, "bool")
+    numbers = np.full(len(values), np.nan)
+    numbers[~absent] = [_real_number(value) for value in present]
+    return Column(numbers)
+
+
+def _is_absent(value: object) -> bool:
+    if value is None or type(value).__name__ == "NAType":  # pandas.NA, without importing pandas
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _real_number(value: object) -> float:
+    shown = f"{type(value).__name__}, for example {one_line(repr(value), 40)}"
+    if isinstance(value, (bool, np.bool_, str)):
+        raise UnreadableError("mixed", shown)
+    if isinstance(value, (Real, Decimal)):
+        try:
+            return float(value)
+        except OverflowError:
+            return float("inf")
+    raise UnreadableError("complex" if isinstance(value, Complex) else "other", shown)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Levels
+
+
+def _from_truth(truth: NDArray[Any], absent: NDArray[np.bool_], shown: str) -> Column:
+    return Column(np.where(absent, np.nan, truth.astype(np.float64)), Coding(("False", "True"), True, shown))
+
+
+def _from_levels(values: Iterable[Any], declared: Sequence[Any] | None, shown: str) -> Column:
+    """Code values by their place among the levels; whatever is not among them is missing."""
+    values = list(values)
+    levels = sorted({value for value in values if isinstance(value, str)}) if declared is None else declared
+    if not levels:
+        return Column(np.full(len(values), np.nan))
+    places = {level: float(code) for code, level in enumerate(levels)}
+    codes = np.fromiter((places.get(value, np.nan) for value in values), dtype=np.float64, count=len(values))
+    return _coded(codes, levels, declared is not None, shown)
+
+
+def _coded(codes: Floats, levels: Sequence[Any], declared: bool, shown: str) -> Column:
+    labels = tuple(number_label(level) if isinstance(level, float) else str(level) for level in levels)
+    return Column(codes, Coding(labels, declared, f"{shown}, for example {_telling_example(labels)}"))
+
+
+def _telling_example(labels: Sequence[str]) -> str:
+    """Show the first level that is no number, which is what the user looks for in a column meant to be numeric."""
+    return one_line(repr(next((label for label in labels if not is_number_text(label)), labels[0])), 40)

@@ -1,0 +1,131 @@
+"""Discrete data: whether a table is discrete, and its columns as codes of levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.columns import Coding, number_label
+from parnidag.errors import DataError
+from parnidag.wording import shorten
+
+Floats = NDArray[np.float64]
+Codings = Sequence[Coding | None]
+
+KINDS = ("continuous", "discrete")
+MOST_LEVELS_BY_DEFAULT = 10
+"""A table of whole numbers counts as discrete by itself if no column has more different values than this."""
+MOST_LEVELS_BESIDE_TEXT = 100
+"""Beside columns of text, whole numbers with more different values than this are taken for measurements."""
+_GLANCE = 1000  # rows that settle the question for most columns of measurements
+
+
+class Levels(NamedTuple):
+    """A table as levels: column j has in row r the level `labels[j][codes[j, r]]`."""
+
+    codes: NDArray[np.int32]
+    """Columns × rows, read-only."""
+    labels: tuple[tuple[str, ...], ...]
+    """The levels of each column, in order; some may never occur."""
+
+
+def decide_kind(asked: str | None, names: Sequence[str], values: Floats, codings: Codings) -> str:
+    """Say whether a table without missing values is "continuous" or "discrete", refusing what it cannot be."""
+    coded = _coded_columns(names, codings)
+    if asked == "continuous" and coded:
+        raise DataError(
+            f"kind='continuous' needs numbers: {shorten(coded)}; leave these columns out or code them as numbers"
+        )
+    if asked == "discrete":
+        _refuse_fractions(names, values, codings, "kind='discrete'")
+    if asked is not None:
+        return asked
+    most = MOST_LEVELS_BESIDE_TEXT if coded else MOST_LEVELS_BY_DEFAULT
+    numbers = [j for j, coding in enumerate(codings) if coding is None]
+    if not coded:
+        return "discrete" if all(_has_few_levels(values[:, j], most) for j in numbers) else "continuous"
+    measured = [_describe_numbers(names[j], values[:, j]) for j in numbers if not _has_few_levels(values[:, j], most)]
+    if measured:
+        raise DataError(
+            f"the table mixes classes, in {shorten(coded)}, with measurements, in {shorten(measured)}: leave out the "
+            "ones or the others, code the classes as numbers (0 and 1) for a Gaussian score, or cut the measurements "
+            "into classes (for example with pandas.cut) for a discrete one"
+        )
+    return "discrete"
+
+
+def refuse_coded(names: Sequence[str], codings: Codings) -> None:
+    """Refuse columns that hold no numbers, for whoever is about to calculate with them."""
+    coded = _coded_columns(names, codings)
+    if coded:
+        raise DataError(
+            f"a Gram matrix, and so a Gaussian score, needs numbers: {shorten(coded)}; use scores.BDeu for discrete "
+            "data, or code these columns as numbers"
+        )
+
+
+def forget_unseen(values: Floats, codings: Codings) -> tuple[Coding | None, ...]:
+    """Take levels that do not occur, and were not declared, out of the codings and, in place, out of the codes."""
+    return tuple(None if coding is None else _without_unseen(values[:, j], coding) for j, coding in enumerate(codings))
+
+
+def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Levels:
+    """Code each column by its levels; numbers have to be whole."""
+    _refuse_fractions(names, values, codings, "levels")
+    codes = np.empty(values.shape[::-1], dtype=np.int32)
+    labels: list[tuple[str, ...]] = []
+    for j, coding in enumerate(codings):
+        if coding is not None:
+            codes[j] = values[:, j]
+            labels.append(coding.labels)
+        else:
+            numbers = np.unique(values[:, j])
+            codes[j] = np.searchsorted(numbers, values[:, j])
+            labels.append(tuple(map(number_label, numbers.tolist())))
+    codes.flags.writeable = False
+    return Levels(codes, tuple(labels))
+
+
+def _coded_columns(names: Sequence[str], codings: Codings) -> list[str]:
+    return [f"{name} ({coding.shown})" for name, coding in zip(names, codings, strict=True) if coding is not None]
+
+
+def _without_unseen(codes: Floats, coding: Coding) -> Coding:
+    seen = np.unique(codes)
+    if coding.declared or len(seen) == len(coding.labels):
+        return coding
+    codes[:] = np.searchsorted(seen, codes)
+    return coding._replace(labels=tuple(coding.labels[int(code)] for code in seen))
+
+
+def _is_whole(column: Floats) -> bool:
+    return all(bool((part == np.floor(part)).all()) for part in (column[:_GLANCE], column))
+
+
+def _has_few_levels(column: Floats, most: int) -> bool:
+    return all(_is_whole(part) and len(np.unique(part)) <= most for part in (column[:_GLANCE], column))
+
+
+def _describe_numbers(name: str, column: Floats) -> str:
+    if _is_whole(column):
+        return f"{name} ({len(np.unique(column))} different whole numbers)"
+    return f"{name} (fractions, for example {_first_fraction(column)})"
+
+
+def _first_fraction(column: Floats) -> str:
+    return f"{column[np.argmax(column != np.floor(column))]:.6g}"
+
+
+def _refuse_fractions(names: Sequence[str], values: Floats, codings: Codings, what: str) -> None:
+    numbers = [j for j, coding in enumerate(codings) if coding is None]
+    fractions = [
+        f"{names[j]} (for example {_first_fraction(values[:, j])})" for j in numbers if not _is_whole(values[:, j])
+    ]
+    if fractions:
+        raise DataError(
+            f"{what} needs classes or whole numbers, not fractions: {shorten(fractions)}; cut such columns into "
+            "classes first, for example with pandas.cut"
+        )

@@ -1,0 +1,187 @@
+"""Scores that users bring: a Python function, or one that Numba compiles.
+
+Either way samplers call it by its address and remember what it said, so it is asked once for each parent set they meet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import carray
+
+from parnidag._types import Bytes, Floats
+from parnidag.data import Data
+from parnidag.errors import ParnidagError
+from parnidag.scores.external import SIGNATURE, address_of
+from parnidag.scores.table import ScoreTable, function_table
+
+HEADER = 16
+"""Bytes before the numbers of a content: its rows and columns."""
+
+
+class PythonScore:
+    """Any Python function as a score.
+
+    It is called once for each node and parent set that a run meets, holding Python's lock: use few chains, `Compiled`
+    or a score of the package when that is too slow.
+
+    Parameters
+    ----------
+    function
+        ``function(node, parents) -> float``: the log score of a node, a column index from 0, given a tuple of sorted
+        column indices. It must return the same value whenever it is asked the same, and −inf for what is impossible.
+    name
+        What results say; the function's own name by default.
+
+    Examples
+    --------
+    >>> import parnidag
+    >>> fewer_is_better = parnidag.scores.PythonScore(lambda node, parents: -2.0 * len(parents), name="sparse")
+    >>> posterior = parnidag.exact([[0.0, 1.0], [1.0, 0.5], [2.0, 3.0]], score=fewer_is_better)
+    >>> round(float(posterior.edge_probabilities.iloc[0, 1]), 3)
+    0.107
+    """
+
+    def __init__(self, function: Callable[[int, tuple[int, ...]], float], name: str | None = None) -> None:
+        if not callable(function):
+            raise ParnidagError(f"function must be callable as function(node, parents), got {function!r}")
+        self._python = function
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self._errors: list[BaseException] = []
+        self._callback: tuple[int, object] | None = None
+
+    def table(self, data: Data) -> ScoreTable:
+        """Return the table that holds the function's address."""
+        return function_table(data.n_nodes, self.function(), np.zeros(1, np.uint8))
+
+    def function(self) -> int:
+        """Return the address under which compiled code calls back."""
+        if self._callback is None:
+            self._callback = self._as_callback()
+        return self._callback[0]
+
+    def _as_callback(self) -> tuple[int, object]:
+        def ask(node: int, parents: Any, count: int, content: Any) -> float:
+            if self._errors:
+                return -math.inf
+            try:
+                value = float(self._python(int(node), tuple(int(parents[k]) for k in range(count))))
+                if math.isnan(value) or value == math.inf:
+                    raise ParnidagError(
+                        f"the score {self.name} must be a number or −inf, got {value} for node {node} given "
+                        f"{[int(parents[k]) for k in range(count)]}"
+                    )
+            except BaseException as error:  # compiled code cannot raise: kept for later
+                self._errors.append(error)
+                return -math.inf
+            return value
+
+        if numba.config.DISABLE_JIT:
+            return address_of(ask), ask
+        kind = ctypes.CFUNCTYPE(
+            ctypes.c_double, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.c_void_p
+        )
+        callback = kind(ask)
+        return int(ctypes.cast(callback, ctypes.c_void_p).value or 0), callback
+
+    def check(self) -> None:
+        """Raise what the function raised."""
+        if self._errors:
+            error = self._errors[0]
+            self._errors.clear()
+            raise error
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "PythonScore", "function": self.name}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_errors": [], "_callback": None}
+
+    def __repr__(self) -> str:
+        return f"PythonScore({self.name})"
+
+
+class Compiled:
+    """A score that Numba compiles, for users' own models at full speed.
+
+    Parameters
+    ----------
+    function
+        ``function(node, parents, content) -> float``, in the part of Python that Numba knows: the log score of a node,
+        given a sorted int64 array of column indices, and `content`.
+    content
+        A 2-D array of numbers that the function reads: the data, a Gram matrix, or what else it needs.
+    name
+        What results say; the function's own name by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from parnidag import scores
+    >>> def fewer_is_better(node, parents, content):
+    ...     return content[0, 0] * len(parents)
+    >>> scores.Compiled(fewer_is_better, np.array([[-2.0]])).name
+    'fewer_is_better'
+    """
+
+    def __init__(self, function: Callable[..., float], content: Floats, name: str | None = None) -> None:
+        plain = getattr(function, "py_func", function)
+        if not callable(plain):
+            raise ParnidagError(f"function must be callable as function(node, parents, content), got {function!r}")
+        numbers = np.ascontiguousarray(content, float)
+        if numbers.ndim != 2:
+            raise ParnidagError(f"content must be a 2-D array of numbers, got {numbers.ndim}-D")
+        self._python, self.content = plain, numbers
+        self.name = name or getattr(plain, "__name__", type(plain).__name__)
+        self._compiled: Any = None
+
+    def table(self, data: Data) -> ScoreTable:
+        """Return the table that holds the function's address and what it reads."""
+        return function_table(data.n_nodes, self.function(), _packed(self.content))
+
+    def function(self) -> int:
+        """Return the address of the compiled function in this process."""
+        if self._compiled is None:
+            self._compiled = _compile(self._python)
+        return address_of(self._compiled)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "Compiled", "function": self.name}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_compiled": None}
+
+    def __repr__(self) -> str:
+        return f"Compiled({self.name})"
+
+
+def _packed(content: Floats) -> Bytes:
+    shape = np.array(content.shape, np.int64)
+    return np.concatenate([shape.view(np.uint8), content.ravel().view(np.uint8)])
+
+
+def _compile(function: Callable[..., float]) -> Any:
+    if numba.config.DISABLE_JIT:
+
+        def plain(node: int, parents: Any, count: int, content: Any) -> float:
+            rows, columns = content[:HEADER].view(np.int64)
+            return float(function(node, parents[:count], content[HEADER:].view(float).reshape(rows, columns)))
+
+        return plain
+    inner = numba.njit(nogil=True, error_model="numpy")(function)
+
+    @numba.cfunc(SIGNATURE, error_model="numpy")
+    def score(node: int, parents: Any, count: int, content: Any) -> float:
+        shape = carray(content, (HEADER,)).view(np.int64)
+        rows, columns = shape[0], shape[1]
+        numbers = carray(content, (HEADER + 8 * rows * columns,))[HEADER:].view(np.float64)
+        return inner(node, carray(parents, (count,)), numbers.reshape(rows, columns))
+
+    return score

@@ -1,0 +1,301 @@
+"""Scores for linear relations with Gaussian noise: the paper's, Zellner's g-prior, BGe and BIC.
+
+All are matrices and coefficients for the one kernel in `gaussian` (see `table` for its formula).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from parnidag._types import Floats, Integers, is_number
+from parnidag.data import Data
+from parnidag.errors import ParnidagError
+from parnidag.scores.external import NO_FUNCTION
+from parnidag.scores.table import ScoreTable, gaussian_table
+
+LEAST_G, MOST_G = 1e-8, 1e12
+"""Slab variances between which the arithmetic is sound."""
+
+
+class Moments(NamedTuple):
+    """Cross products over the rows that each group of nodes may use."""
+
+    grams: Floats
+    """Centred on these rows (patterns × n × n)."""
+    counts: Floats
+    """Numbers of rows (patterns)."""
+    pattern: Integers
+    """The group of each node (n)."""
+
+    def own(self) -> Floats:
+        """Return the diagonal, each node's from its own rows."""
+        nodes = np.arange(len(self.pattern))
+        return np.asarray(self.grams[self.pattern, nodes, nodes])
+
+
+def standardised_moments(data: Data) -> Moments:
+    """Return the moments of the columns in units of their standard deviation over all rows."""
+    pattern, masks = data.patterns()
+    grams = [data.standardised_gram() if mask is None else data.scaled_gram(mask) for mask in masks]
+    counts = [data.n_rows if mask is None else mask.sum() for mask in masks]
+    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
+
+
+def without_flat_columns(grams: Floats) -> Floats:
+    """Let columns that do not vary in some rows explain nothing there, instead of leaving 0/0."""
+    columns = np.arange(grams.shape[1])
+    diagonal = grams[:, columns, columns]
+    grams[:, columns, columns] = np.where(diagonal > 0.0, diagonal, 1.0)
+    return grams
+
+
+def columns_up_to(n: int) -> Floats:
+    """Return 0, 1, … n − 1: how many columns a node's parents may have."""
+    return np.arange(n, dtype=float)
+
+
+def check_slab(g: object, argument: str = "g") -> None:
+    """Refuse a slab variance that is no positive number."""
+    if not is_number(g) or not LEAST_G <= float(g) <= MOST_G:  # type: ignore[arg-type]
+        raise ParnidagError(
+            f"{argument} must be a positive number (the slab variance), from {LEAST_G:g} to {MOST_G:g}, got {g!r}"
+        )
+
+
+class GaussianFamily:
+    """What the scores of the family have in common."""
+
+    def function(self) -> int:
+        """There is no function of their own."""
+        return NO_FUNCTION
+
+
+@dataclass(frozen=True)
+class Gaussian(GaussianFamily):
+    """The paper's score: spike-and-slab linear regression of each node on its parents (Appendix A).
+
+    Coefficients have the prior Normal(0, g σ²), noise variances p(σ²) ∝ 1/σ²; both are integrated out. The columns are
+    centred and divided by their standard deviation first. Every constant of the marginal likelihood is included.
+    This score is not score-equivalent: graphs that imply the same independences can score differently.
+
+    Parameters
+    ----------
+    g
+        Prior variance of a coefficient relative to the noise variance; 10 in the paper.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.Gaussian(g=10)
+    Gaussian(g=10)
+    """
+
+    g: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_slab(self.g)
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        moments = standardised_moments(data)
+        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
+        coefficients = np.empty((len(rows), 3, data.n_nodes))
+        coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log(float(self.g))
+        coefficients[:, 1] = -0.5
+        coefficients[:, 2] = -rows / 2
+        shifted = moments.grams + np.eye(data.n_nodes) / float(self.g)
+        return gaussian_table(shifted, moments.own(), coefficients, moments.pattern)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "Gaussian", "g": float(self.g)}
+
+
+def flat_constant(rows: Floats) -> Floats:
+    """Return log Γ(N/2) − N/2 log π: what the flat prior on log σ² leaves for every node."""
+    return np.asarray(gammaln(rows / 2) - rows / 2 * math.log(math.pi))
+
+
+@dataclass(frozen=True)
+class GPrior(GaussianFamily):
+    """Zellner's g-prior: coefficients are Normal(0, g σ² (XᵀX)⁻¹), so that their scale follows the data's.
+
+    The remark of the paper's Appendix A. Otherwise as `Gaussian`; it is not score-equivalent either. Sets of N − 1 or
+    more parents, which leave no row to learn from, have probability 0.
+
+    Parameters
+    ----------
+    g
+        Weight of the prior: one row's worth with N (the unit information prior), which None stands for.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.GPrior()
+    GPrior(g=None)
+    """
+
+    g: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.g is not None:
+            check_slab(self.g)
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        moments = standardised_moments(data)
+        g = float(data.n_rows if self.g is None else self.g)
+        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
+        coefficients = np.zeros((len(rows), 3, data.n_nodes))
+        coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log1p(g)
+        coefficients[:, 0][q >= rows - 1] = -np.inf
+        coefficients[:, 2] = -rows / 2
+        return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern, mix=g / (1 + g))
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "GPrior", "g": None if self.g is None else float(self.g)}
+
+
+@dataclass(frozen=True)
+class BIC(GaussianFamily):
+    """The Bayesian information criterion of linear regressions, −BIC/2: an approximation that needs no prior.
+
+    It is the largest log likelihood of the standardised columns less ½ log N for every coefficient, intercept and
+    variance; graphs that imply the same independences score the same. Sets of N − 1 or more parents are ruled out.
+    """
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        moments = standardised_moments(data)
+        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
+        coefficients = np.zeros((len(rows), 3, data.n_nodes))
+        coefficients[:, 0] = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
+        coefficients[:, 0][q >= rows - 1] = -np.inf
+        coefficients[:, 2] = -rows / 2
+        return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "BIC"}
+
+
+@dataclass(frozen=True)
+class BGe(GaussianFamily):
+    """Bayesian Gaussian score-equivalent: a normal-Wishart prior on mean and precision of all nodes together.
+
+    The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42), on
+    the data as given. Graphs that imply the same independences score the same. The prior covariance has equal
+    variances, so columns should be on comparable scales: with ``standardise=True`` they are divided by their standard
+    deviations first.
+
+    Parameters
+    ----------
+    alpha_mu
+        How many rows' worth the prior mean counts.
+    alpha_w
+        Degrees of freedom of the Wishart prior, more than n + 1 for n nodes; None means n + alpha_mu + 1.
+    mean
+        The prior mean of each column, or one number for all; None means 0.
+    standardise
+        Whether columns are centred and divided by their standard deviations first.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.BGe(alpha_mu=0.5)
+    BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=False)
+    """
+
+    alpha_mu: float = 1.0
+    alpha_w: float | None = None
+    mean: float | Sequence[float] | None = None
+    standardise: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive(self.alpha_mu, "alpha_mu")
+        if self.alpha_w is not None:
+            check_positive(self.alpha_w, "alpha_w")
+        if not isinstance(self.standardise, bool):
+            raise ParnidagError(f"standardise must be True or False, got {self.standardise!r}")
+        if self.mean is not None and not is_number(self.mean):
+            object.__setattr__(self, "mean", as_numbers(self.mean))
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        n, alpha_mu = data.n_nodes, float(self.alpha_mu)
+        alpha_w = n + alpha_mu + 1 if self.alpha_w is None else float(self.alpha_w)
+        if alpha_w <= n + 1:
+            raise ParnidagError(f"alpha_w must be more than n + 1 = {n + 1} for {n} nodes, got {self.alpha_w!r}")
+        pattern, grams, means, rows = self._moments(data)
+        prior_scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
+        off = means - self._prior_mean(n)
+        weight = (rows * alpha_mu / (rows + alpha_mu))[:, None, None]
+        matrices = grams + weight * off[:, :, None] * off[:, None, :] + prior_scale * np.eye(n)
+        q, rows = columns_up_to(n), rows[:, None]
+        before, after = (alpha_w - n + q + 1) / 2, (rows + alpha_w - n + q + 1) / 2
+        coefficients = np.empty((len(rows), 3, n))
+        coefficients[:, 0] = (
+            -rows / 2 * math.log(math.pi)
+            + 0.5 * np.log(alpha_mu / (rows + alpha_mu))
+            + gammaln(after)
+            - gammaln(before)
+            + (alpha_w - n + 2 * q + 1) / 2 * math.log(prior_scale)
+        )
+        coefficients[:, 1] = -0.5
+        coefficients[:, 2] = -after
+        nodes = np.arange(n)
+        return gaussian_table(matrices, matrices[pattern, nodes, nodes], coefficients, pattern)
+
+    def _moments(self, data: Data) -> tuple[Integers, Floats, Floats, Floats]:
+        """Return the groups of nodes, and for each its centred cross products, means and number of rows."""
+        pattern, masks = data.patterns()
+        grams, means = zip(*(data.centred_gram(mask) for mask in masks), strict=True)
+        rows = np.array([data.n_rows if mask is None else mask.sum() for mask in masks], float)
+        products, centres = np.array(grams), np.array(means)
+        if self.standardise:
+            whole, mean = data.centred_gram(None)
+            spread = np.sqrt(np.diag(whole) / (data.n_rows - 1))
+            products /= np.outer(spread, spread)
+            centres = (centres - mean) / spread
+        return pattern, products, centres, rows
+
+    def _prior_mean(self, n: int) -> Floats:
+        mean = np.asarray(0.0 if self.mean is None else self.mean, float)
+        if mean.shape not in ((), (n,)):
+            raise ParnidagError(f"mean must be one number or {n} of them, one a node, got {mean.size}")
+        return np.broadcast_to(mean, (n,))
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        mean = self.mean if self.mean is None or is_number(self.mean) else list(self.mean)  # type: ignore[arg-type]
+        return {
+            "name": "BGe",
+            "alpha_mu": float(self.alpha_mu),
+            "alpha_w": None if self.alpha_w is None else float(self.alpha_w),
+            "mean": mean,
+            "standardise": self.standardise,
+        }
+
+
+def check_positive(value: object, argument: str) -> None:
+    """Refuse what is no positive number."""
+    if not is_number(value) or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
+        raise ParnidagError(f"{argument} must be a positive number, got {value!r}")
+
+
+def as_numbers(given: object) -> tuple[float, ...]:
+    """Return the numbers of a list, which keeps the settings comparable."""
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise ParnidagError(f"mean must be a number, a list of numbers or None, got {given!r}")
+    return tuple(values.tolist())

@@ -1,0 +1,131 @@
+"""A score for curved relations: each parent is a block of spline columns, and everything stays in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parnidag._types import Flags, Floats, Integers, is_number
+from parnidag.data import Data
+from parnidag.errors import ParnidagError
+from parnidag.scores.linear import GaussianFamily, Moments, check_slab, flat_constant, without_flat_columns
+from parnidag.scores.table import ScoreTable, gaussian_table
+
+MOST_COLUMNS = 20
+MOST_MEMORY = 4e9
+"""Bytes of the Gram matrices."""
+
+
+@dataclass(frozen=True)
+class Spline(GaussianFamily):
+    """Additive regressions: every node is a sum of smooth functions of its parents, plus Gaussian noise.
+
+    A parent enters as `df` columns: itself, and df − 1 natural cubic splines with knots at its quantiles, made
+    orthogonal to a straight line and scaled to variance 1. Coefficients have the priors Normal(0, g σ²) and
+    Normal(0, g_curve σ²), noise variances p(σ²) ∝ 1/σ²; all are integrated out, as in `Gaussian`. Curved relations let
+    the data tell cause from effect where straight ones cannot. This score is not score-equivalent.
+
+    Parameters
+    ----------
+    df
+        Columns of a parent, from 2 to 20. Columns with few distinct values get fewer bends.
+    g
+        Prior variance of the straight part, relative to the noise.
+    g_curve
+        The same for every curved column; the smaller, the less a straight relation pays for the bends it might have.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.Spline(df=5)
+    Spline(df=5, g=10.0, g_curve=1.0)
+    """
+
+    df: int = 4
+    g: float = 10.0
+    g_curve: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not is_number(self.df) or self.df != int(self.df) or not 2 <= self.df <= MOST_COLUMNS:
+            raise ParnidagError(f"df must be a whole number from 2 to {MOST_COLUMNS}, got {self.df!r}")
+        check_slab(self.g)
+        check_slab(self.g_curve, "g_curve")
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        n, df = data.n_nodes, int(self.df)
+        pattern, masks = data.patterns()
+        if 8.0 * len(masks) * (n * (df + 1)) ** 2 > MOST_MEMORY:
+            raise ParnidagError(
+                f"Spline(df={df}) on {n} nodes needs {len(masks)} matrices of {n * (df + 1)} columns, "
+                "more than 4 GB; use a smaller df"
+            )
+        data.standardised_gram()  # refuses text, and columns that are copies
+        columns = _columns(data.values, df)
+        moments = _moments(columns, pattern, masks)
+        parents, rows = np.arange(n * df + 1) / df, moments.counts[:, None]
+        coefficients = np.empty((len(masks), 3, n * df + 1))
+        slabs = math.log(float(self.g)) + (df - 1) * math.log(float(self.g_curve))
+        coefficients[:, 0] = flat_constant(rows) - parents / 2 * slabs
+        coefficients[:, 1] = -0.5
+        coefficients[:, 2] = -rows / 2
+        shift = np.concatenate([np.zeros(n), np.tile(np.r_[1 / self.g, np.full(df - 1, 1 / self.g_curve)], n)])
+        matrices = moments.grams + np.diag(shift)
+        return gaussian_table(matrices, moments.own(), coefficients, pattern, width=df)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "Spline", "df": int(self.df), "g": float(self.g), "g_curve": float(self.g_curve)}
+
+
+def _columns(values: Floats, df: int) -> Floats:
+    """Return the nodes as children, standardised, then the `df` columns of each as a parent (rows × n (1 + df))."""
+    centred = values - values.mean(axis=0)
+    straight = centred / np.sqrt((centred**2).sum(axis=0) / (len(values) - 1))
+    blocks = [np.column_stack([x, curves(x, df - 1)]) for x in straight.T]
+    return np.column_stack([straight, *blocks])
+
+
+def curves(x: Floats, count: int) -> Floats:
+    """Return curved columns of a standardised variable: centred, orthogonal to it and to each other, of variance 1.
+
+    They span the natural cubic splines with `count` + 2 knots at quantiles, less the straight lines. Where few distinct
+    values leave no room for so many bends, the rest are zero, and explain nothing.
+    """
+    knots = np.unique(np.quantile(x, np.linspace(0.0, 1.0, count + 2)))
+    found = np.zeros((len(x), count))
+    if len(knots) < 3:
+        return found
+    basis = _natural(x, knots)
+    lines = np.column_stack([np.ones_like(x), x])
+    bent = basis - lines @ np.linalg.lstsq(lines, basis, rcond=None)[0]
+    scale = np.abs(basis).max(axis=0)
+    u, size, _ = np.linalg.svd(bent / np.where(scale > 0, scale, 1.0), full_matrices=False)
+    kept = int((size > 1e-8 * max(size.max(), 1e-300)).sum()) if size.max() > 1e-10 * math.sqrt(len(x)) else 0
+    found[:, :kept] = u[:, :kept] * math.sqrt(len(x) - 1)
+    return found
+
+
+def _natural(x: Floats, knots: Floats) -> Floats:
+    """Return the curved functions of the natural cubic spline basis: straight beyond the outermost knots."""
+    last = knots[-1]
+
+    def truncated(knot: float) -> Floats:
+        return np.asarray((np.maximum(x - knot, 0.0) ** 3 - np.maximum(x - last, 0.0) ** 3) / (last - knot))
+
+    reference = truncated(knots[-2])
+    return np.column_stack([truncated(knot) - reference for knot in knots[:-2]])
+
+
+def _moments(columns: Floats, pattern: Integers, masks: Sequence[Flags | None]) -> Moments:
+    """Return the cross products of all columns over each group's rows, centred on these."""
+    grams, counts = [], []
+    for mask in masks:
+        rows = columns if mask is None else columns[mask]
+        rows = rows - rows.mean(axis=0)
+        grams.append(rows.T @ rows)
+        counts.append(len(rows))
+    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)

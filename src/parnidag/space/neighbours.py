@@ -1,0 +1,22 @@
+"""Which nodes are near each other, by tests of independence or by the score: where search spaces begin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.data import Data
+from parnidag.space.skeleton import pc
+from parnidag.target import Target
+
+
+def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int | None) -> NDArray[np.bool_]:
+    """Return a symmetric matrix of pairs: the PC skeleton where its tests suit data and score.
+
+    They test linear relations or tables of counts, in rows that nobody interfered with. Otherwise two nodes are near
+    when one of them explains the other better than nothing does.
+    """
+    if data.intervened is None and (target.problem.table.walks or data.kind == "discrete"):
+        return pc(data, alpha=alpha, max_conditioning=max_conditioning).adjacency
+    helps = target.pair_gains > 0.0
+    return np.asarray(helps | helps.T)

@@ -1,0 +1,47 @@
+"""Words for messages: long lists and long texts made short."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+def shorten(items: Sequence[str], shown: int = 5) -> str:
+    """Join the first few items of a list for a message, and say how many more there are.
+
+    Examples
+    --------
+    >>> shorten(["a", "b", "c", "d"], shown=2)
+    'a, b and 2 more'
+    """
+    clipped = [one_line(item, 80) for item in items[: shown + 1]]
+    if len(items) <= shown + 1:
+        return ", ".join(clipped)
+    return f"{', '.join(clipped[:shown])} and {len(items) - shown} more"
+
+
+def one_line(reason: object, longest: int = 300) -> str:
+    """Put a text on one line, and cut it if it is too long for a message."""
+    text = " ".join(str(reason).split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def is_number_text(text: str) -> bool:
+    """Ask whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Hint at the name that was probably meant, or list those there are.
+
+    Examples
+    --------
+    >>> did_you_mean("rian", ["rain", "sun"]), did_you_mean("x", ["rain", "sun"])
+    ("did you mean 'rain'?", 'known are rain, sun')
+    """
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {shorten(known)}"

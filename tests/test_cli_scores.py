@@ -1,0 +1,79 @@
+"""Scores and interventions on the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import parnidag
+from parnidag import cli
+
+SHORT = ["--draws", "20", "--thin", "10", "--seed", "1", "--quiet", "-o", "posterior.nc"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=60)
+    numbers = pd.DataFrame({"x": x, "y": x + rng.normal(size=60), "z": rng.normal(size=60)})
+    numbers.to_csv(tmp_path / "numbers.csv", index=False)
+    classes = numbers.apply(lambda column: pd.cut(column, 3, labels=["low", "mid", "high"]))
+    classes.to_csv(tmp_path / "classes.csv", index=False)
+    numbers.assign(target=["x" if k % 3 == 0 else "" for k in range(60)]).to_csv(tmp_path / "set.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def settings_of(*arguments):
+    assert cli.run([*arguments, *SHORT]) == 0
+    return parnidag.load("posterior.nc").settings
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "expected"),
+    [
+        ("numbers", [], {"name": "Gaussian", "g": 10.0}),
+        ("numbers", ["--g", "4"], {"name": "Gaussian", "g": 4.0}),
+        ("numbers", ["--score", "gprior"], {"name": "GPrior", "g": None}),
+        ("numbers", ["--score", "bic"], {"name": "BIC"}),
+        ("numbers", ["--score", "spline", "--score-option", "df=3"], {"df": 3, "g": 10.0}),
+        ("numbers", ["--score", "bge", "--score-option", "alpha_w=7.5"], {"alpha_w": 7.5, "standardise": False}),
+        ("numbers", ["--score", "bge", "--score-option", "standardise=yes"], {"alpha_w": None, "standardise": True}),
+        ("classes", [], {"name": "BDeu", "ess": 1.0}),
+        ("classes", ["--score-option", "ess=5"], {"name": "BDeu", "ess": 5.0}),
+    ],
+)
+def test_scores_are_chosen(table, options, expected):
+    found = settings_of("sample", f"{table}.csv", *options)["score"]
+    assert expected.items() <= found.items()
+
+
+def test_the_exact_solver_takes_the_same_options():
+    assert cli.run(["exact", "numbers.csv", "--score", "bge", "-o", "exact.nc", "--quiet"]) == 0
+    assert parnidag.load("exact.nc").settings["score"]["name"] == "BGe"
+
+
+def test_interventions_take_a_column_away():
+    settings = settings_of("sample", "set.csv", "--interventions", "target", "--score", "bge")
+    assert list(parnidag.load("posterior.nc").nodes) == ["x", "y", "z"]
+    assert settings["interventions"] == {"x": 20}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["numbers.csv", "--score", "bge", "--g", "3"], "has no option 'g'"),
+        (["numbers.csv", "--score-option", "g"], "NAME=VALUE"),
+        (["numbers.csv", "--score-option", "gg=3"], "has no option 'gg'"),
+        (["numbers.csv", "--score", "bdeu"], "whole numbers"),
+        (["classes.csv", "--score", "gaussian"], "needs numbers"),
+        (["classes.csv", "--score", "spline"], "needs numbers"),
+        (["numbers.csv", "--interventions", "nobody"], "nobody"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(arguments, words, capsys):
+    assert cli.run(["sample", *arguments, *SHORT]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1

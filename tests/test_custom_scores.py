@@ -1,0 +1,184 @@
+"""Scores that users bring, compiled or not: what they are asked, what they may answer, and where they can go."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judging import assert_same_run
+
+import parnidag
+from parnidag import EdgePrior, ParnidagError, samplers, scores
+from parnidag.data import Data
+from parnidag.target import Target
+
+VALUES = np.random.default_rng(1).normal(size=(30, 5)) @ np.triu(np.ones((5, 5)))
+GRAM = np.corrcoef(VALUES.T)
+
+
+def straight(node, parents, content):
+    """How much of a node's variance its parents leave, less a price."""
+    count = len(parents)
+    if count == 0:
+        return 0.0
+    inside = np.empty((count, count))
+    across = np.empty(count)
+    for a in range(count):
+        across[a] = content[node, parents[a]]
+        for b in range(count):
+            inside[a, b] = content[parents[a], parents[b]]
+    left = 1.0 - np.dot(across, np.linalg.solve(inside, across))
+    return -15.0 * np.log(max(left, 1e-9)) - 2.0 * count
+
+
+def by_hand(node, parents):
+    return straight(node, np.array(parents, np.int64), GRAM)
+
+
+PYTHON = scores.PythonScore(by_hand)
+COMPILED = scores.Compiled(straight, GRAM)
+
+
+def all_sets(node):
+    others = [other for other in range(5) if other != node]
+    return [[other for k, other in enumerate(others) if bits >> k & 1] for bits in range(16)]
+
+
+@pytest.mark.parametrize("score", [PYTHON, COMPILED])
+def test_every_set_is_scored_by_the_function(score):
+    target = Target.build(Data(VALUES), score, EdgePrior(h=0.5))
+    for node in range(5):
+        for parents in all_sets(node):
+            assert target.local(node, parents) == pytest.approx(by_hand(node, tuple(parents)), abs=1e-9)
+
+
+def test_all_ways_lead_to_the_same_posterior():
+    one, other = (parnidag.exact(VALUES, score=score) for score in (PYTHON, COMPILED))
+    assert one.edge_probabilities.values == pytest.approx(other.edge_probabilities.values, abs=1e-9)
+    for score in (PYTHON, COMPILED):
+        for sampler in (samplers.PARNI(), samplers.PartitionMCMC()):
+            found = parnidag.sample(VALUES, score=score, sampler=sampler, draws=400, seed=1, progress=False)
+            assert found.edge_probabilities.values == pytest.approx(one.edge_probabilities.values, abs=0.03)
+
+
+def test_beyond_twelve_nodes_a_space_is_found_by_the_score():
+    """V-shaped relations that correlation does not see."""
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(200, 14))
+    values[:, 1] = np.abs(values[:, 0]) + 0.1 * rng.normal(size=200)
+    sizes = np.corrcoef(np.abs(values).T)
+    score = scores.Compiled(straight, sizes)
+    found = parnidag.sample(values, score=score, draws=100, seed=1, progress=False).edge_probabilities
+    assert found.iloc[0, 1] + found.iloc[1, 0] > 0.9
+
+
+def test_nodes_and_parents_are_plain_and_sorted():
+    seen = []
+
+    def watch(node, parents):
+        seen.append((node, parents))
+        return 0.0
+
+    parnidag.sample(VALUES, score=scores.PythonScore(watch), draws=20, seed=1, progress=False)
+    assert all(type(node) is int and type(parents) is tuple for node, parents in seen)
+    assert all(list(parents) == sorted(parents) and node not in parents for node, parents in seen)
+
+
+def test_each_set_is_asked_for_once_by_a_chain():
+    asked = []
+
+    def count(node, parents):
+        asked.append((threading.get_ident(), node, parents))
+        return -float(len(parents))
+
+    target = Target.build(Data(VALUES), scores.PythonScore(count), EdgePrior())
+    chain = samplers.base.new_chain(target, np.zeros((5, 5), bool), 1, 0)
+    samplers.ADR().begin(target, samplers.ADR().prepare(target), chain, 0)
+    asked.clear()
+    samplers.ADR().advance(target, chain, 20_000)
+    assert len(asked) <= 5 * 16
+
+
+def test_impossible_parents_never_occur():
+    def at_most_one(node, parents):
+        return -math.inf if len(parents) > 1 else 0.0
+
+    found = parnidag.sample(VALUES, score=scores.PythonScore(at_most_one), draws=100, seed=1, progress=False)
+    assert found.graphs.sum(axis=2).max() == 1
+
+
+class OutOfPatienceError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("run", [parnidag.exact, lambda *a, **k: parnidag.sample(*a, draws=50, progress=False, **k)])
+def test_what_the_function_raises_reaches_the_caller(run):
+    def impatient(node, parents):
+        if len(parents) == 2:
+            raise OutOfPatienceError("enough")
+        return 0.0
+
+    score = scores.PythonScore(impatient)
+    for _ in range(2):  # the second call must not remember the first
+        with pytest.raises(OutOfPatienceError, match="enough"):
+            run(VALUES, score=score, seed=1)
+
+
+@pytest.mark.parametrize("answer", [math.nan, math.inf, "many", None])
+def test_answers_that_are_no_score_are_refused(answer):
+    with pytest.raises((ParnidagError, ValueError, TypeError)):
+        parnidag.exact(VALUES, score=scores.PythonScore(lambda node, parents: answer))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: scores.PythonScore(3), "function must be callable"),
+        (lambda: scores.Compiled("f", GRAM), "function must be callable"),
+        (lambda: scores.Compiled(straight, GRAM[0]), "content must be a 2-D array"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(ParnidagError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("score", [PYTHON, COMPILED], ids=["python", "compiled"])
+def test_other_processes_find_their_own_address(score):
+    settings = {"score": score, "draws": 50, "chains": 2, "seed": 3, "progress": False}
+    here = parnidag.sample(VALUES, **settings)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        there = parnidag.sample(VALUES, executor=pool, **settings)
+    assert_same_run(here, there)
+    assert here.settings["score"]["function"] == score.name
+
+
+def test_both_work_without_a_compiler():
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+PLAIN = """
+import test_custom_scores as here
+from parnidag import EdgePrior
+from parnidag.data import Data
+from parnidag.target import Target
+for score in (here.PYTHON, here.COMPILED):
+    target = Target.build(Data(here.VALUES), score, EdgePrior(h=0.5))
+    assert abs(target.local(2, [0, 4]) - here.by_hand(2, (0, 4))) < 1e-9
+"""

@@ -1,0 +1,407 @@
+"""The scores against vectors, independent derivations, equivalence, and what they are asked to be."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import multigammaln
+
+import parnidag
+from parnidag import EdgePrior, ParnidagError, scores
+from parnidag.data import Data
+from parnidag.scores.choice import choose_score, named_score
+from parnidag.scores.spline import curves
+from parnidag.space.tables import build_tables
+from parnidag.target import Target
+
+ROWS = np.array(
+    [
+        (0.1, -0.4, 1.2),
+        (1.3, 0.8, -0.5),
+        (-0.7, -1.1, 0.3),
+        (0.9, 1.5, -1.4),
+        (-1.6, -0.2, 0.8),
+        (0.4, 0.6, 0.1),
+    ]
+)
+EVEN = EdgePrior(h=0.5)
+"""Adds nothing to a score."""
+
+
+def target_of(values, score, **data):
+    return Target.build(Data(values, **data), score, EVEN)
+
+
+def example(n=5, rows=40, seed=1):
+    rng = np.random.default_rng(seed)
+    mixing = np.triu(rng.normal(size=(n, n)), 1)
+    return rng.normal(size=(rows, n)) @ np.linalg.inv(np.eye(n) - mixing) + rng.normal(size=n)
+
+
+def standardised(values):
+    return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+
+
+# vectors
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (scores.Gaussian(g=10), (-7.5693562143, -7.4262079617, -8.0457874209)),
+        (scores.GPrior(g=10), (-7.5693562143, -6.8738889441, -7.2500749272)),
+        (scores.BGe(alpha_mu=1, alpha_w=5), (-11.0807442980, -9.1100722255, -9.0365762916)),
+    ],
+)
+def test_known_values(score, expected):
+    target = target_of(ROWS, score)
+    found = [target.local(0, []), target.local(1, [0]), target.local(2, [0, 1])]
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+# independent derivations
+
+
+def covariance_score(x, covariance):
+    """Log density of x ~ Normal(0, σ² V), with σ² integrated over p(σ²) = 1/σ² numerically."""
+    rows = len(x)
+    _, log_determinant = np.linalg.slogdet(covariance)
+    quadratic = x @ np.linalg.solve(covariance, x)
+    peak = math.log(quadratic / rows)
+
+    def log_density(log_variance):
+        variance = math.exp(log_variance)
+        return -rows / 2 * math.log(2 * math.pi * variance) - log_determinant / 2 - quadratic / variance / 2
+
+    top = log_density(peak)
+    area, _ = integrate.quad(lambda t: math.exp(log_density(t) - top), peak - 12, peak + 12, epsabs=0, epsrel=1e-11)
+    return top + math.log(area)
+
+
+@pytest.mark.parametrize("parents", [[], [0], [2, 4], [0, 1, 2, 4]])
+def test_slab_scores_are_normal_regressions_with_the_variance_integrated_out(parents):
+    values = example()
+    z = standardised(values)
+    x, design = z[:, 3], z[:, parents]
+    slab = np.eye(len(z)) + 7.0 * design @ design.T
+    assert target_of(values, scores.Gaussian(g=7)).local(3, parents) == pytest.approx(
+        covariance_score(x, slab), abs=1e-7
+    )
+    hat = design @ np.linalg.pinv(design) if parents else np.zeros((len(z), len(z)))
+    zellner = np.eye(len(z)) + 7.0 * hat
+    assert target_of(values, scores.GPrior(g=7)).local(3, parents) == pytest.approx(
+        covariance_score(x, zellner), abs=1e-7
+    )
+    assert target_of(values, scores.GPrior()).local(3, parents) == pytest.approx(
+        covariance_score(x, np.eye(len(z)) + len(z) * hat), abs=1e-7
+    )
+
+
+def sequential_evidence(values, alpha_mu, alpha_w, n, mean):
+    """Log p(columns) under the normal-Wishart prior of all n nodes: a product of multivariate t predictions."""
+    width = values.shape[1]
+    scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1) * np.eye(width)
+    freedom, weight, centre = alpha_w - n + width, alpha_mu, mean.copy()
+    total = 0.0
+    for row in values:
+        df = freedom - width + 1
+        shape = scale * (weight + 1) / (weight * df)
+        total += stats.multivariate_t(centre, shape, df=df).logpdf(row)
+        off = row - centre
+        scale = scale + weight / (weight + 1) * np.outer(off, off)
+        centre = (weight * centre + row) / (weight + 1)
+        freedom, weight = freedom + 1, weight + 1
+    return total
+
+
+@pytest.mark.parametrize("parents", [[], [0], [2, 4], [0, 1, 2, 4]])
+@pytest.mark.parametrize("settings", [(1.0, None, None), (0.3, 9.5, 0.7), (2.0, 11.0, (0.1, -1.0, 0.0, 2.0, 0.5))])
+def test_bge_is_a_product_of_t_predictions(parents, settings):
+    values, (alpha_mu, alpha_w, mean) = example(), settings
+    n, family = 5, [*parents, 3]
+    centre = np.broadcast_to(np.asarray(0.0 if mean is None else mean), (n,)).astype(float)
+    freedom = n + alpha_mu + 1 if alpha_w is None else alpha_w
+    expected = sequential_evidence(values[:, family], alpha_mu, freedom, n, centre[family])
+    if parents:
+        expected -= sequential_evidence(values[:, parents], alpha_mu, freedom, n, centre[parents])
+    found = target_of(values, scores.BGe(alpha_mu, alpha_w, mean)).local(3, parents)
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_bge_in_closed_form():
+    """Kuipers, Moffa and Heckerman (2014), equations 17 and 18, over all nodes at once."""
+    values = example()
+    rows, n = values.shape
+    alpha_mu, alpha_w = 1.0, n + 2.0
+    scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
+    off = values.mean(axis=0)
+    centred = values - off
+    matrix = scale * np.eye(n) + centred.T @ centred + rows * alpha_mu / (rows + alpha_mu) * np.outer(off, off)
+    expected = (
+        -n * rows / 2 * math.log(math.pi)
+        + n / 2 * math.log(alpha_mu / (rows + alpha_mu))
+        + multigammaln((rows + alpha_w) / 2, n)
+        - multigammaln(alpha_w / 2, n)
+        + alpha_w / 2 * n * math.log(scale)
+        - (rows + alpha_w) / 2 * np.linalg.slogdet(matrix)[1]
+    )
+    target = target_of(values, scores.BGe())
+    assert sum(target.local(j, range(j)) for j in range(n)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_standardised_bge_does_not_know_the_units():
+    values = example()
+    one = target_of(values, scores.BGe(standardise=True))
+    other = target_of(values * np.array([1e-3, 1.0, 50.0, 7.0, 1e5]) + 3.0, scores.BGe(standardise=True))
+    assert one.local(3, [0, 1]) == pytest.approx(other.local(3, [0, 1]), rel=1e-9)
+    assert one.local(3, [0, 1]) == pytest.approx(
+        target_of(standardised(values), scores.BGe()).local(3, [0, 1]), rel=1e-9
+    )
+    assert target_of(values, scores.BGe()).local(3, []) != pytest.approx(
+        target_of(values * 2, scores.BGe()).local(3, []) + len(values) * math.log(2), abs=1e-3
+    )
+
+
+def test_bic_is_the_largest_likelihood_less_its_price():
+    values = example()
+    z = standardised(values)
+    for parents in ([], [0, 4]):
+        design = np.column_stack([np.ones(len(z)), z[:, parents]])
+        left = z[:, 3] - design @ np.linalg.lstsq(design, z[:, 3], rcond=None)[0]
+        likelihood = stats.norm(scale=math.sqrt((left**2).mean())).logpdf(left).sum()
+        expected = likelihood - (len(parents) + 2) / 2 * math.log(len(z))
+        assert target_of(values, scores.BIC()).local(3, parents) == pytest.approx(expected, rel=1e-10)
+
+
+# equivalence
+
+
+def random_dag(n, rng):
+    order = rng.permutation(n)
+    graph = np.zeros((n, n), bool)
+    graph[np.ix_(order, order)] = np.triu(rng.random((n, n)) < 0.5, 1)
+    return graph
+
+
+def covered_edges(graph):
+    edges = np.argwhere(graph)
+    return [(i, j) for i, j in edges if set(np.flatnonzero(graph[:, j])) == {*np.flatnonzero(graph[:, i]), i}]
+
+
+@pytest.mark.parametrize(
+    ("score", "equivalent"),
+    [
+        (scores.BGe(), True),
+        (scores.BGe(alpha_mu=0.2, alpha_w=9.0, mean=1.0), True),
+        (scores.BIC(), True),
+        (scores.Gaussian(), False),
+        (scores.GPrior(g=10), False),
+        (scores.Spline(), False),
+    ],
+)
+def test_turning_a_covered_edge(score, equivalent):
+    rng = np.random.default_rng(3)
+    target, largest, turned = target_of(example(), score), 0.0, 0
+    for _ in range(20):
+        graph = random_dag(5, rng)
+        for i, j in covered_edges(graph):
+            other = graph.copy()
+            other[i, j], other[j, i] = False, True
+            largest = max(largest, abs(target.log_posterior(graph) - target.log_posterior(other)))
+            turned += 1
+    assert turned > 20
+    assert largest < 1e-9 if equivalent else largest > 1e-3
+
+
+# interventions
+
+
+GAUSSIAN = {
+    "paper": scores.Gaussian(),
+    "gprior": scores.GPrior(g=10),
+    "bge": scores.BGe(),
+    "bic": scores.BIC(),
+    "spline": scores.Spline(),
+}
+
+
+def interfered(values, seed=2):
+    """Node 1 was set in some rows, node 3 in others."""
+    mask = np.zeros(values.shape, bool)
+    rows = np.random.default_rng(seed).permutation(len(values))
+    mask[rows[:9], 1] = mask[rows[5:17], 3] = True
+    return mask
+
+
+@pytest.mark.parametrize("name", ["bge", "paper"])
+def test_nodes_use_the_rows_in_which_they_were_not_set(name):
+    """BGe of the rows that are left; the paper's score too, in units of all rows."""
+    values = example()
+    mask = interfered(values)
+    target = target_of(values, GAUSSIAN[name], interventions=mask)
+    for node in range(5):
+        kept = values[~mask[:, node]]
+        for parents in ([], [0], [2, 4] if node not in (2, 4) else [1, 3]):
+            parents = [parent for parent in parents if parent != node]
+            if name == "bge":
+                expected = target_of(kept, scores.BGe()).local(node, parents)
+            else:
+                z = kept / values.std(axis=0, ddof=1)
+                z = z - z.mean(axis=0)
+                design = z[:, parents]
+                expected = covariance_score(z[:, node], np.eye(len(z)) + 10.0 * design @ design.T)
+            assert target.local(node, parents) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_a_mask_without_interventions_changes_nothing(name):
+    values = example()
+    plain, masked = (
+        target_of(values, GAUSSIAN[name], interventions=mask) for mask in (None, np.zeros(values.shape, bool))
+    )
+    assert plain.local(2, [0, 1]) == masked.local(2, [0, 1])
+
+
+def test_interventions_tell_directions():
+    """Observed alone, x → y and y → x are even; rows in which x was set decide."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=300)
+    mask = np.zeros((300, 2), bool)
+    mask[150:, 0] = True
+    x[150:] = 3.0 * rng.normal(size=150)
+    values = np.column_stack([x, 0.8 * x + rng.normal(size=300)])
+    observed = parnidag.exact(values[:150], score=scores.BGe()).edge_probabilities
+    assert observed.iloc[0, 1] == pytest.approx(observed.iloc[1, 0], rel=1e-6)
+    both = parnidag.exact(Data(values, interventions=mask), score=scores.BGe()).edge_probabilities
+    assert both.iloc[0, 1] > 0.99
+
+
+# curves
+
+
+def test_curved_columns_are_orthogonal_to_a_line_and_to_each_other():
+    x = standardised(np.random.default_rng(1).gamma(2.0, size=(200, 1)))[:, 0]
+    found = curves(x, 4)
+    assert found.T @ found == pytest.approx(199 * np.eye(4), abs=1e-8)
+    assert found.T @ np.column_stack([np.ones(200), x]) == pytest.approx(np.zeros((4, 2)), abs=1e-8)
+
+
+def test_two_values_have_no_bends():
+    x = standardised(np.repeat([0.0, 1.0], 20)[:, None])[:, 0]
+    assert not curves(x, 3).any()
+
+
+def test_spline_score_is_a_regression_on_its_columns():
+    values = example()
+    z = standardised(values)
+    score = scores.Spline(df=3, g=5.0, g_curve=0.5)
+    design = np.column_stack([np.column_stack([z[:, k], curves(z[:, k], 2)]) for k in (0, 4)])
+    slab = np.diag(np.tile([5.0, 0.5, 0.5], 2))
+    expected = covariance_score(z[:, 2], np.eye(len(z)) + design @ slab @ design.T)
+    assert target_of(values, score).local(2, [0, 4]) == pytest.approx(expected, abs=1e-7)
+
+
+def test_curved_relations_tell_cause_from_effect():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=300)
+    values = np.column_stack([x, np.tanh(2 * x) + 0.3 * x**2 + 0.3 * rng.normal(size=300)])
+    found = parnidag.exact(values, score=scores.Spline()).edge_probabilities
+    assert found.iloc[0, 1] > 0.99
+    u_shaped = np.column_stack([x, x**2 + 0.2 * rng.normal(size=300)])
+    straight = parnidag.exact(u_shaped, score=scores.Gaussian()).edge_probabilities
+    curved = parnidag.exact(u_shaped, score=scores.Spline()).edge_probabilities
+    assert straight.values.sum() < 0.5
+    assert curved.iloc[0, 1] > 0.99
+
+
+# tables, and limits
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.parametrize("set_by_hand", [False, True])
+def test_tables_hold_the_scores(name, set_by_hand):
+    values = example()
+    mask = interfered(values) if set_by_hand else None
+    target = target_of(values, GAUSSIAN[name], interventions=mask)
+    tables = build_tables(target, ~np.eye(5, dtype=bool))
+    arrays = tables.arrays
+    for node in range(5):
+        candidates = arrays.candidates[node, : arrays.candidate_count[node]]
+        for subset in range(16):
+            parents = [int(c) for k, c in enumerate(candidates) if subset >> k & 1]
+            row = arrays.first_entry[node] + subset * (1 + arrays.extra_count[node])
+            assert arrays.scores[row] == pytest.approx(target.local(node, parents), rel=1e-9)
+
+
+@pytest.mark.parametrize("score", [scores.GPrior(), scores.BIC()])
+def test_more_parents_than_rows_can_carry_are_ruled_out(score):
+    values = np.random.default_rng(6).normal(size=(4, 6))
+    target = target_of(values, score)
+    assert target.local(0, [1, 2]) > -math.inf
+    assert target.local(0, [1, 2, 3]) == -math.inf
+    posterior = parnidag.sample(values, score=score, draws=50, seed=1, progress=False)
+    assert np.isfinite(posterior.log_posterior).all()
+    assert max(int(graph.sum(axis=0).max()) for graph in posterior.graphs[0]) <= 2
+
+
+@pytest.mark.parametrize("score", [*GAUSSIAN.values()])
+def test_one_sampler_agrees_with_the_exact_solver(score):
+    values = example(n=4, rows=25, seed=8)
+    expected = parnidag.exact(values, score=score).edge_probabilities.values
+    posterior = parnidag.sample(values, score=score, draws=1000, thin=100, chains=4, seed=2, progress=False)
+    errors = posterior.summary().set_index(["parent", "child"])
+    names = list(posterior.nodes)
+    for i, j in np.argwhere(~np.eye(4, dtype=bool)):
+        found = posterior.edge_probabilities.values[i, j]
+        error = errors.loc[(names[i], names[j]), "mcse"] if (names[i], names[j]) in errors.index else 0.0
+        assert abs(found - expected[i, j]) < 5 * (error or 0.0) + 2e-3
+
+
+# settings
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: scores.GPrior(g=0), "g must be a positive number"),
+        (lambda: scores.BGe(alpha_mu=-1), "alpha_mu must be a positive number"),
+        (lambda: scores.BGe(alpha_w="7"), "alpha_w must be a positive number"),
+        (lambda: scores.BGe(mean=["a"]), "mean must be"),
+        (lambda: scores.BGe(standardise=1), "standardise must be"),
+        (lambda: scores.Spline(df=1), "df must be a whole number from 2 to 20"),
+        (lambda: scores.Spline(df=2.5), "df must be a whole number"),
+        (lambda: scores.Spline(g_curve=math.nan), "g_curve must be a positive number"),
+        (lambda: target_of(ROWS, scores.BGe(alpha_w=4)), "alpha_w must be more than n . 1 = 4"),
+        (lambda: target_of(ROWS, scores.BGe(mean=[1.0, 2.0])), "mean must be one number or 3 of them"),
+        (lambda: named_score("bayes"), "score must be"),
+        (lambda: named_score("bge", {"g": "3"}), "has no option 'g'; its options: alpha_mu, alpha_w, mean"),
+        (lambda: named_score("bic", {"g": "3"}), "its options: none"),
+        (lambda: named_score("bge", {"alpha_w": "much"}), "'much' is neither a number"),
+        (lambda: parnidag.sample(ROWS, score="nothing"), "score must be"),
+        (lambda: parnidag.exact(ROWS, score=scores.BGe), "call it: BGe"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(ParnidagError, match=message):
+        make()
+
+
+def test_names_and_words():
+    data = Data(ROWS)
+    assert choose_score(None, data) == choose_score("auto", data) == scores.Gaussian()
+    assert choose_score("Spline", data) == scores.Spline()
+    assert named_score("bge", {"mean": "1,2,3", "alpha_w": "none"}) == scores.BGe(mean=(1.0, 2.0, 3.0))
+    assert named_score("spline", {"df": "5"}) == scores.Spline(df=5)
+
+
+@pytest.mark.parametrize("score", [*GAUSSIAN.values()])
+def test_settings_are_kept_and_travel(score):
+    described = score.describe()
+    assert described["name"] == type(score).__name__
+    assert pickle.loads(pickle.dumps(score)) == score
+    posterior = parnidag.exact(ROWS, score=score)
+    assert posterior.settings["score"] == described
