@@ -13,8 +13,10 @@ The twins draw the data from another prior than the posterior supposes, and must
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -40,6 +42,8 @@ BIN_EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.
 LEAST_VARIANCE = 20.0
 """Bins in which Σp(1 − p) is smaller have too few events for a standard error."""
 STATISTICS = ("edges", "association")
+WAVE = 1_000_003
+"""Between the seeds of waves of graphs: far from those that users choose one after another."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,8 @@ class Classes:
         table = np.exp(logs - logs.max(axis=2, keepdims=True))
         return np.asarray(table / table.sum(axis=2, keepdims=True))
 
-    def draw(self, rng: np.random.Generator, graph: np.ndarray, rows: int) -> Data:
-        """Draw tables of probabilities, then rows."""
+    def draw(self, rng: np.random.Generator, graph: np.ndarray, rows: int) -> Data | None:
+        """Draw tables of probabilities, then rows; None when a column is constant, which `Data` refuses."""
         n = len(graph)
         levels = [self.levels[j % len(self.levels)] for j in range(n)]
         values = np.zeros((rows, n), int)
@@ -117,11 +121,11 @@ class Classes:
             table = self.draw_parameters(rng, levels[j], states, 1)[0]
             below = table.cumsum(axis=1)[state, :-1]
             values[:, j] = (rng.random(rows)[:, None] > below).sum(axis=1)
+        if (values == values[0]).all(axis=0).any():
+            return None
         # declared, so that levels that never occur count as well
-        return Data(
-            pd.DataFrame({f"X{j}": pd.Categorical(values[:, j], categories=range(levels[j])) for j in range(n)}),
-            kind="discrete",
-        )
+        columns = {f"X{j}": pd.Categorical(values[:, j], categories=range(levels[j])) for j in range(n)}
+        return Data(pd.DataFrame(columns), kind="discrete")
 
     def association(self, data: Data) -> np.ndarray:
         """Return the mutual information of each pair of columns."""
@@ -158,8 +162,16 @@ class Case:
         return parnidag.sample(data, score=score, prior=prior, draws=RANKED, chains=1, seed=seed, progress=False)
 
 
+class Answer(NamedTuple):
+    """One true graph and what was said of it."""
+
+    truth: np.ndarray
+    predicted: np.ndarray
+    ranks: list[int]
+
+
 class Outcome(NamedTuple):
-    """True graphs and what was said of them."""
+    """Many of them, in arrays."""
 
     truth: np.ndarray
     """Replication, parent, child."""
@@ -181,10 +193,12 @@ def prior_graphs(nodes: int, h: float, count: int, seed: int) -> np.ndarray:
     return np.asarray(found.graphs)[0]
 
 
-def one(case: Case, graph: np.ndarray, seed: int) -> tuple[np.ndarray, list[int]]:
-    """Draw data of a graph and return its posterior edge probabilities and the ranks of the graph."""
+def ask(case: Case, graph: np.ndarray, seed: int) -> Answer | None:
+    """Draw data of a graph and return what the posterior says; None for data that cannot be used."""
     rng = np.random.default_rng(seed)
     data = case.truth.draw(rng, graph, case.rows)
+    if data is None:
+        return None
     posterior = case.posterior(data, seed)
     drawn = np.asarray(posterior.graphs)[0]
     association = case.truth.association(data)
@@ -198,7 +212,7 @@ def one(case: Case, graph: np.ndarray, seed: int) -> tuple[np.ndarray, list[int]
         rank(rng, graph.sum(), drawn.sum(axis=(1, 2))),
         rank(rng, strength(graph[None])[0], strength(drawn)),
     ]
-    return posterior.edge_probabilities.to_numpy(), ranks
+    return Answer(graph, posterior.edge_probabilities.to_numpy(), ranks)
 
 
 def rank(rng: np.random.Generator, true: float, drawn: np.ndarray) -> int:
@@ -207,15 +221,22 @@ def rank(rng: np.random.Generator, true: float, drawn: np.ndarray) -> int:
 
 
 def replicate(case: Case, replications: int, seed: int, jobs: int = 1) -> Outcome:
-    """Draw graphs and data again and again, each with a seed of its own, and return what the posteriors said."""
-    graphs = prior_graphs(case.nodes, case.truth_h, replications, seed)
-    seeds = np.random.SeedSequence(seed).generate_state(replications).tolist()
-    if jobs == 1:
-        found = list(map(partial(one, case), graphs, seeds))
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(partial(one, case), graphs, seeds, chunksize=25))
-    return Outcome(graphs, np.array([each[0] for each in found]), np.array([each[1] for each in found]))
+    """Draw graphs and data again and again, each with a seed of its own, and return what the posteriors said.
+
+    A graph whose data cannot be used is replaced together with them: that leaves every posterior as it is.
+    """
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else nullcontext() as pool:
+        answers: list[Answer] = []
+        for wave in itertools.count():
+            graphs = prior_graphs(case.nodes, case.truth_h, replications, seed + WAVE * wave)
+            seeds = np.random.SeedSequence([seed, wave]).generate_state(replications).tolist()
+            question = partial(ask, case)
+            found = map(question, graphs, seeds) if pool is None else pool.map(question, graphs, seeds, chunksize=25)
+            usable = (answer for answer in found if answer is not None)
+            answers.extend(itertools.islice(usable, replications - len(answers)))
+            if len(answers) == replications:
+                break
+    return Outcome(*map(np.array, zip(*answers, strict=True)))
 
 
 # --- what to ask of an outcome ----------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ import parnidag
 from parnidag.data import Data
 from parnidag.graph import topological_order
 from parnidag.prior import EdgePrior
-from parnidag.scores import Gaussian
+from parnidag.scores import BDeu, BGe, Gaussian
+from parnidag.scores.table import Score
 from parnidag.target import Target
 
 SHAPES = {"protein": ("sachs.csv", 11, 17, 853), "gsim100": ("gsim100.csv", 100, 161, 100)}
@@ -23,6 +24,10 @@ RANDOM_NETWORKS = {"strong50": (50, 100, 1000), "strong100": (100, 200, 1000), "
 """Nodes, edges and rows: strong signals, which make steep valleys between graphs, and half of all possible edges."""
 KNOWN_NETWORKS = {f"{net}-N{rows}": (net, rows) for net in ("ecoli70", "arth150") for rows in (100, 1000)}
 """Networks whose coefficients are in the data folder, and rows to draw from them."""
+DISCRETE_NETWORKS = {"classes8": (8, 8, 5000), "classes37": (37, 46, 10_000), "classes56": (56, 66, 10_000)}
+"""Nodes, edges and rows of random networks of classes: the sizes of the networks asia, alarm and hailfinder."""
+UNDER_BGE = ("protein", "gsim100", "strong50", "strong100", "ecoli70-N100")
+"""Problems that are there a second time with another score, as "gsim100-bge"."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,33 @@ def simulated(name: str, nodes: int, edges: int, rows: int, seed: int = 1) -> Pr
     return build(name, Data(simulation.values, names=simulation.names), seed)
 
 
-def build(name: str, data: Data, data_set: int = 0) -> Problem:
-    """Return the paper's target on some data: g = 10, h = 1/n."""
-    return Problem(name, data, Target.build(data, Gaussian(g=10), EdgePrior()), data_set)
+def build(name: str, data: Data, data_set: int = 0, score: Score | None = None) -> Problem:
+    """Return the target on some data, with h = 1/n; the paper's score, g = 10, by default."""
+    return Problem(name, data, Target.build(data, Gaussian(g=10) if score is None else score, EdgePrior()), data_set)
+
+
+def under_bge(name: str, data_dir: Path | None, seed: int) -> Problem | None:
+    """Return a problem with the score-equivalent score in place of the paper's."""
+    problem = LOADERS[name.removesuffix("-bge")](data_dir, seed)
+    return None if problem is None else build(name, problem.data, problem.data_set, BGe(standardise=True))
+
+
+def from_discrete_network(name: str, data_dir: Path | None, seed: int) -> Problem:
+    """Draw rows from a random network of classes with two to four levels and uneven tables."""
+    nodes, edges, rows = DISCRETE_NETWORKS[name]
+    graph = parnidag.simulate(nodes=nodes, edges=edges, rows=10, seed=seed).adjacency
+    rng = np.random.default_rng(seed)
+    levels = rng.integers(2, 5, nodes)
+    values = np.zeros((rows, nodes), int)
+    for j in topological_order(graph) or []:
+        parents = np.flatnonzero(graph[:, j])
+        case = np.zeros(rows, int)
+        for parent in parents:
+            case = case * levels[parent] + values[:, parent]
+        tables = rng.dirichlet(np.full(levels[j], 0.5), int(np.prod(levels[parents])))
+        values[:, j] = (rng.random(rows)[:, None] > np.cumsum(tables, axis=1)[case][:, :-1]).sum(axis=1)
+    kept = [j for j in range(nodes) if len(np.unique(values[:, j])) > 1]
+    return build(name, Data(values[:, kept], names=[f"V{j}" for j in kept], kind="discrete"), seed, BDeu())
 
 
 def from_network(name: str, data_dir: Path | None, seed: int) -> Problem | None:
@@ -84,6 +113,8 @@ LOADERS: dict[str, Callable[[Path | None, int], Problem | None]] = {
     **{name: partial(load, name) for name in SHAPES},
     **{name: partial(from_network, name) for name in KNOWN_NETWORKS},
     **{name: partial(from_random_network, name) for name in RANDOM_NETWORKS},
+    **{name: partial(from_discrete_network, name) for name in DISCRETE_NETWORKS},
+    **{f"{name}-bge": partial(under_bge, f"{name}-bge") for name in UNDER_BGE},
 }
 """Every problem by name: (data folder, seed of simulated data) → problem, None when it needs the folder."""
 

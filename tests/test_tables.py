@@ -15,7 +15,8 @@ import reference_spaces as twin
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
 from parnidag.space import tables as tables_module
-from parnidag.space.default import MOST_CANDIDATES, default_skeleton
+from parnidag.space.default import default_skeleton
+from parnidag.space.expansion import MOST_CANDIDATES
 from parnidag.space.skeleton import pc
 from parnidag.space.tables import build_tables, table_bytes
 from parnidag.target import Target

@@ -25,7 +25,7 @@ from transitions import DECISIONS, EXPLORER, G, deviations, install, judge, key_
 
 from parnidag import samplers
 from parnidag.data import Data
-from parnidag.moves import exchange, node_swap, swap_parent
+from parnidag.moves import exchange, node_swap, regroup, swap_parent
 from parnidag.prior import EdgePrior
 from parnidag.samplers import mixture, tuning
 from parnidag.samplers.base import Prepared, new_chain
@@ -275,6 +275,7 @@ def compare_cycles(cases=500):
 
 def main(what):
     install(DECISIONS)
+    regroup.TRIES = 2  # groups of up to three nodes are all there are at n = 3
     tasks = {
         "three": three_nodes,
         "four": four_nodes,

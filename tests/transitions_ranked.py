@@ -1,7 +1,7 @@
 """The law of draws by rank, over all their decisions as `transitions.py` has them, against weights and weighing draws.
 
 Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_ranked.py``; prints figures as JSON, broken twins included, which
-`test_regroup.py` judges.
+`test_ranked.py` judges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import reference
 import reference_spaces
 from transitions import DECISIONS, G, install
-from transitions_regroup import Remainder, distance, law_of
+from transitions_regroup import distance, law_of
 
 from parnidag.data import Data
 from parnidag.prior import EdgePrior
@@ -87,5 +87,5 @@ def ranked_and_twins():
 
 
 if __name__ == "__main__":
-    install({**DECISIONS, "uniform": Remainder})
+    install(DECISIONS)
     print(json.dumps(ranked_and_twins()))

@@ -40,27 +40,11 @@ from parnidag.space.layout import open_tables
 from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import Target
 
-FOUR = EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0), (2, 3), (1, 2)])
+FOUR = EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0), (2, 3), (1, 2), (2, 0)])
 FEW_TRIES = 3
 """In place of TRIES, whose branches would take too long: groups have another law then, but still one for all graphs."""
 ROUNDING = 1e-14
 """A draw by rank leaves its last set a crumb of this size."""
-
-
-class Remainder:
-    """The uniform number of a draw by rank: every step down the ranks decides whether the draw ends there."""
-
-    def __init__(self, rng):
-        self.left, self.step = 1.0, 0.0
-
-    def __isub__(self, step):
-        self.step = step
-        return self
-
-    def __lt__(self, nothing):
-        chance = min(1.0, self.step / self.left)
-        self.left -= self.step
-        return EXPLORER.decide((chance, 1.0 - chance)) == 0
 
 
 def law_of(function):
@@ -399,7 +383,7 @@ def twins():
 
 
 def main(what):
-    install({**DECISIONS, "uniform": Remainder})
+    install(DECISIONS)
     tasks = {
         "three": three_nodes,
         "four": four_nodes,

@@ -31,10 +31,10 @@ from parnidag.samplers.base import Chain, new_chain
 from parnidag.samplers.mixture import advance_chain, make_mixture
 from parnidag.samplers.tuning import make_parni
 from parnidag.space.expansion import (
-    CLOSED_SETS,
-    MOST_CANDIDATES,
     STREAMS,
+    candidate_limit,
     closed,
+    closed_sets,
     expand,
     most_closed,
     restarted,
@@ -102,7 +102,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     def grow(chain: int) -> SearchSpace:
         return expand(target, considered, seed=seed, closing=not everything, stream=chain)
 
-    alone = everything or target.n_nodes <= MANY_NODES
+    alone = everything or (target.n_nodes <= MANY_NODES and target.problem.table.walks)
     spaces = side_by_side(grow, chains if alone else 1)
     graphs = [space.best for space in spaces if space.best is not None]
     if everything:
@@ -125,7 +125,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     together = np.logical_or.reduce([space.considered for space in spaces])
     seen = np.mean([found.seen for found in improved], axis=0) >= OFTEN
     used = np.logical_or.reduce([graph | graph.T for graph in graphs]) | seen | seen.T
-    wider = strongest(target, (together | used) & (target.problem.status == FREE), used, MOST_CANDIDATES)
+    wider = strongest(target, (together | used) & (target.problem.status == FREE), used, candidate_limit(target))
     return Initial(
         graphs,
         SearchSpace(target.names, wider, best.graph, best.score, spaces[0].rounds, time.perf_counter() - began),
@@ -141,12 +141,12 @@ def holds_everything(target: Target, considered: Adjacency) -> bool:
 def shared_candidates(target: Target, considered: Adjacency, graphs: list[Adjacency]) -> Adjacency:
     """Return the candidates of tables that all chains share.
 
-    Graphs of few nodes can be dense: then there is more room for each node, and it is filled up.
+    Graphs of few nodes can be dense: then there is more room for each node, and it is filled up, if tables are cheap.
     """
     n = target.n_nodes
-    if n >= MAYBE_DENSE:
+    if n >= MAYBE_DENSE or not target.problem.table.walks:
         return closed(target, considered, graphs)
-    sets = CLOSED_SETS * MAYBE_DENSE / n
+    sets = closed_sets(target) * MAYBE_DENSE / n
     close = closed(target, considered, graphs, sets)
     return strongest(target, np.asarray(target.problem.status == FREE), close, most_closed(sets, n))
 

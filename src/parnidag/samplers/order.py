@@ -22,7 +22,7 @@ from parnidag.graph import Adjacency, random_topological_order
 from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
 from parnidag.samplers.drawing import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
-from parnidag.space.expansion import MOST_CANDIDATES, check_expansion, expand
+from parnidag.space.expansion import check_expansion, expand
 from parnidag.space.layout import DrawArrays, TableArrays, open_tables
 from parnidag.space.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.space.tables import make_draws
@@ -135,7 +135,7 @@ class IterativeMCMC(OrderMCMC):
 
     by: Literal["best", "sampled"] = "best"
     threshold: float = 0.5
-    max_candidates: int = MOST_CANDIDATES
+    max_candidates: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,7 +164,7 @@ class IterativeMCMC(OrderMCMC):
                 seed=seed,
                 by=self.by,
                 threshold=float(self.threshold),
-                most_candidates=int(self.max_candidates),
+                most_candidates=None if self.max_candidates is None else int(self.max_candidates),
                 memory=float(self.memory),
             )
         prepared = super().prepare(target, space.considered, seed, stages, chains=chains)

@@ -168,7 +168,7 @@ class PARNI:
         if iterations:
             totals |= {"parni_iterations": float(iterations), "evaluations": float(evaluations)}
         for name, move in (("regroup", chain.own.regroup), ("edge_reversal", chain.own.reversal)):
-            if move is not None:
+            if move is not None and f"{name}_tried" in totals:
                 totals[f"{name}_outside"] = float(move.outside[0])
         return totals
 

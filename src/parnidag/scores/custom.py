@@ -20,6 +20,8 @@ from parnidag.errors import ParnidagError
 from parnidag.scores.external import SIGNATURE, address_of
 from parnidag.scores.table import ScoreTable, function_table
 
+MOST_KNOWN = 1_000_000
+"""Answers that are remembered across chains and tables."""
 HEADER = 16
 """Bytes before the numbers of a content: its rows and columns."""
 
@@ -27,8 +29,8 @@ HEADER = 16
 class PythonScore:
     """Any Python function as a score.
 
-    It is called once for each node and parent set that a run meets, holding Python's lock: use few chains, `Compiled`
-    or a score of the package when that is too slow.
+    It is called once for each node and parent set that a run meets, holding Python's lock: use `Compiled` or a score of
+    the package when that is too slow.
 
     Parameters
     ----------
@@ -54,6 +56,7 @@ class PythonScore:
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self._errors: list[BaseException] = []
         self._callback: tuple[int, object] | None = None
+        self._known: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def table(self, data: Data) -> ScoreTable:
         """Return the table that holds the function's address."""
@@ -67,18 +70,24 @@ class PythonScore:
 
     def _as_callback(self) -> tuple[int, object]:
         def ask(node: int, parents: Any, count: int, content: Any) -> float:
+            question = int(node), tuple(int(parents[k]) for k in range(count))
+            if question in self._known:
+                return self._known[question]
             if self._errors:
                 return -math.inf
             try:
-                value = float(self._python(int(node), tuple(int(parents[k]) for k in range(count))))
+                value = float(self._python(*question))
                 if math.isnan(value) or value == math.inf:
                     raise ParnidagError(
-                        f"the score {self.name} must be a number or −inf, got {value} for node {node} given "
-                        f"{[int(parents[k]) for k in range(count)]}"
+                        f"the score {self.name} must be a number or −inf, got {value} for node {question[0]} given "
+                        f"{list(question[1])}"
                     )
             except BaseException as error:  # compiled code cannot raise: kept for later
                 self._errors.append(error)
                 return -math.inf
+            if len(self._known) == MOST_KNOWN:
+                self._known.clear()
+            self._known[question] = value
             return value
 
         if numba.config.DISABLE_JIT:
@@ -101,7 +110,7 @@ class PythonScore:
         return {"name": "PythonScore", "function": self.name}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_errors": [], "_callback": None}
+        return {**self.__dict__, "_errors": [], "_callback": None, "_known": {}}
 
     def __repr__(self) -> str:
         return f"PythonScore({self.name})"

@@ -6,7 +6,7 @@ import numpy as np
 
 from parnidag.data import Data
 from parnidag.prior import FREE
-from parnidag.space.expansion import MOST_CANDIDATES, expand, strongest
+from parnidag.space.expansion import candidate_limit, expand, strongest
 from parnidag.space.neighbours import neighbours
 from parnidag.space.searchspace import SearchSpace
 from parnidag.target import Target
@@ -23,7 +23,7 @@ def default_skeleton(data: Data, target: Target) -> SearchSpace:
     if target.n_nodes <= FEW_NODES:
         return SearchSpace(target.names, free)
     near = neighbours(data, target, ALPHA, MAX_CONDITIONING) & free
-    return SearchSpace(target.names, strongest(target, near, None, MOST_CANDIDATES))
+    return SearchSpace(target.names, strongest(target, near, None, candidate_limit(target)))
 
 
 def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:

@@ -39,9 +39,13 @@ from parnidag.target import Target
 MOST_QUIET_ROUNDS = 3
 """An expansion ends after so many rounds without a better graph, though the candidates still change."""
 MOST_CANDIDATES = 12
-"""Candidates beyond this are dropped from a node, the unused and least correlated first."""
+"""Candidates beyond this are dropped from a node, those that are unused and gain least first."""
+DEAR_CANDIDATES = 6
+"""The same where every parent set is scored from scratch."""
 CLOSED_SETS = 2**19
 """Parent sets that tables of closed candidates may hold in all: a fraction of a second to fill."""
+DEAR_SETS = 2**13
+"""The same where every parent set is scored from scratch: about a second."""
 FEWEST_CLOSED, MOST_CLOSED = 6, 18
 """Whatever that leaves for one node, it has at least and at most so many candidates."""
 MOST_CLOSINGS = 5
@@ -60,10 +64,10 @@ STEPS_BETWEEN = 10
 
 def check_expansion(by: object, threshold: object, max_candidates: object) -> None:
     """Refuse settings of an expansion that make no sense."""
-    most = as_index(max_candidates)
+    most = 1 if max_candidates is None else as_index(max_candidates)
     if most is None or not 1 <= most <= LARGEST_SUBSETS:
         raise ParnidagError(
-            f"max_candidates must be a whole number from 1 to {LARGEST_SUBSETS}, got {max_candidates!r}"
+            f"max_candidates must be a whole number from 1 to {LARGEST_SUBSETS}, or None, got {max_candidates!r}"
         )
     if by not in ("best", "sampled"):
         raise ParnidagError(f'by must be "best" or "sampled", got {by!r}')
@@ -78,7 +82,7 @@ def expand(
     seed: int,
     by: Literal["best", "sampled"] = "best",
     threshold: float = 0.5,
-    most_candidates: int = MOST_CANDIDATES,
+    most_candidates: int | None = None,
     memory: float = DEFAULT_MEMORY,
     closing: bool = False,
     stream: int = 0,
@@ -90,6 +94,7 @@ def expand(
     """
     began = time.perf_counter()
     free = target.problem.status == FREE
+    most_candidates = candidate_limit(target) if most_candidates is None else most_candidates
     considered = strongest(target, considered & free, None, most_candidates)
     best, score = target.required, -math.inf
     order: list[int] | None = None
@@ -126,8 +131,18 @@ def expand(
     return SearchSpace(target.names, tables.considered, best, score, tuple(rounds), time.perf_counter() - began)
 
 
+def candidate_limit(target: Target) -> int:
+    """Return how many candidates a node may have unless the user says otherwise."""
+    return MOST_CANDIDATES if target.problem.table.walks else DEAR_CANDIDATES
+
+
+def closed_sets(target: Target) -> int:
+    """Return how many parent sets tables of closed candidates may hold."""
+    return CLOSED_SETS if target.problem.table.walks else DEAR_SETS
+
+
 def closed(
-    target: Target, considered: NDArray[np.bool_], graphs: Sequence[Adjacency], sets: float = CLOSED_SETS
+    target: Target, considered: NDArray[np.bool_], graphs: Sequence[Adjacency], sets: float | None = None
 ) -> NDArray[np.bool_]:
     """Return the candidates, and for every edge of the graphs the parents of one end as candidates of the other.
 
@@ -140,7 +155,7 @@ def closed(
         edges = graph.astype(np.float32)
         partners |= (edges @ edges.T + edges @ edges) > 0
     wide = (considered | used | partners) & (target.problem.status == FREE)
-    return strongest(target, wide, used, most_closed(sets, target.n_nodes))
+    return strongest(target, wide, used, most_closed(sets or closed_sets(target), target.n_nodes))
 
 
 def most_closed(sets: float, n_nodes: int) -> int:

@@ -12,7 +12,7 @@ from parnidag.nodes import as_index
 from parnidag.prior import EdgePrior
 from parnidag.scores.choice import choose_score
 from parnidag.scores.table import Score
-from parnidag.space.expansion import MOST_CANDIDATES, check_expansion, expand
+from parnidag.space.expansion import check_expansion, expand
 from parnidag.space.given import as_space
 from parnidag.space.neighbours import neighbours
 from parnidag.space.searchspace import SearchSpace
@@ -29,7 +29,7 @@ def iterative(
     alpha: float = 0.05,
     by: Literal["best", "sampled"] = "best",
     threshold: float = 0.5,
-    max_candidates: int = MOST_CANDIDATES,
+    max_candidates: int | None = None,
     memory: float = DEFAULT_MEMORY,
     seed: int | None = None,
 ) -> SearchSpace:
@@ -87,6 +87,6 @@ def iterative(
         seed=number,
         by=by,
         threshold=float(threshold),
-        most_candidates=int(max_candidates),
+        most_candidates=None if max_candidates is None else int(max_candidates),
         memory=float(memory),
     )

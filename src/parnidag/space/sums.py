@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from parnidag._jit import kernel, leaf
-from parnidag._random import RandomState, choose, uniform
+from parnidag._random import RandomState, choose, happens
 from parnidag._types import Codes, Integers, int64
 from parnidag.net import ONE, ZERO
 from parnidag.space.layout import NEVER, SUBSET, Tables, row_of
@@ -258,22 +258,26 @@ def draw_parents(tables: Tables, rng: RandomState, j: int, level: Integers, boun
 def draw_ranked(tables: Tables, rng: RandomState, j: int, subset: int) -> float:
     """Draw a parent set inside `subset` by going through all from the best on: the first few nearly always do.
 
-    Rounding may leave a crumb at the end: it belongs to the last possible set.
+    Each is taken with its share of what those before it left. Rounding may leave a crumb at the end: it is the best's.
     """
-    first, left, score = tables.first_row[j], uniform(rng), -math.inf
-    log_total = tables.log_alone[first + subset]
-    tables.drawn_column = NO_EXTRA
+    first = tables.first_row[j]
+    log_total, left = tables.log_alone[first + subset], 1.0
+    best = int64(-1)
     for place in range(first, first + (ONE << tables.candidate_count[j])):
         inside = int64(tables.ranked[place])
         if inside & ~subset == ZERO:
-            next_score = tables.scores[row_of(tables, j, inside)]
-            if next_score == -math.inf:
+            if best < 0:
+                best = inside
+            score = tables.scores[row_of(tables, j, inside)]
+            chance = math.exp(score - log_total)
+            if happens(rng, min(1.0, chance / left)):
+                best = inside
                 break
-            tables.drawn_subset, score = inside, next_score
-            left -= math.exp(score - log_total)
-            if left < 0.0:
+            left -= chance
+            if left <= 0.0 or chance == 0.0:
                 break
-    return score
+    tables.drawn_subset, tables.drawn_column = best, NO_EXTRA
+    return tables.scores[row_of(tables, j, best)]
 
 
 @kernel
