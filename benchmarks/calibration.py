@@ -35,9 +35,8 @@ from parnidag.graph import topological_order
 from parnidag.posterior import Posterior
 from parnidag.scores.table import Score
 
-RANKED = 99
-"""Draws among which the truth is ranked: it can have 100 ranks, 5 to a bin."""
-RANK_BINS = 20
+RANKED = 19
+"""Draws among which the truth is ranked: it can have 20 ranks."""
 BIN_EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 LEAST_VARIANCE = 20.0
 """Bins in which Σp(1 − p) is smaller have too few events for a standard error."""
@@ -90,7 +89,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Classes:
-    """Rows as `scores.BDeu` supposes them: every row of a table of probabilities is Dirichlet(ess / (rows · levels))."""
+    """Rows as `scores.BDeu` supposes them: each row of a table of probabilities is Dirichlet(ess / (rows · levels))."""
 
     ess: float = 1.0
     levels: tuple[int, ...] = (2, 3)
@@ -190,7 +189,7 @@ def prior_graphs(nodes: int, h: float, count: int, seed: int) -> np.ndarray:
     """Return independent graphs from the prior."""
     any_data = np.random.default_rng(0).standard_normal((3, nodes))
     found = parnidag.exact(any_data, score=flat(), prior=EdgePrior(h=h), draws=count, seed=seed)
-    return np.asarray(found.graphs)[0]
+    return np.array(found.graphs[0], bool)
 
 
 def ask(case: Case, graph: np.ndarray, seed: int) -> Answer | None:
@@ -199,7 +198,7 @@ def ask(case: Case, graph: np.ndarray, seed: int) -> Answer | None:
     data = case.truth.draw(rng, graph, case.rows)
     if data is None:
         return None
-    posterior = case.posterior(data, seed)
+    posterior = case.posterior(data, int(rng.integers(2**32)))  # another stream than that of the data
     drawn = np.asarray(posterior.graphs)[0]
     association = case.truth.association(data)
 
@@ -229,7 +228,7 @@ def replicate(case: Case, replications: int, seed: int, jobs: int = 1) -> Outcom
         answers: list[Answer] = []
         for wave in itertools.count():
             graphs = prior_graphs(case.nodes, case.truth_h, replications, seed + WAVE * wave)
-            seeds = np.random.SeedSequence([seed, wave]).generate_state(replications).tolist()
+            seeds = np.random.SeedSequence(seed, spawn_key=(wave,)).generate_state(replications).tolist()
             question = partial(ask, case)
             found = map(question, graphs, seeds) if pool is None else pool.map(question, graphs, seeds, chunksize=25)
             usable = (answer for answer in found if answer is not None)
@@ -247,7 +246,7 @@ class Bin(NamedTuple):
 
     low: float
     high: float
-    count: int
+    edges: int
     predicted: float
     observed: float
     error: float
@@ -279,7 +278,7 @@ def reliability(outcome: Outcome) -> list[Bin]:
     truth, predicted = outcome.truth[:, off_diagonal], outcome.predicted[:, off_diagonal]
     place = np.clip(np.digitize(predicted, BIN_EDGES) - 1, 0, len(BIN_EDGES) - 2)
     found = []
-    for k, (low, high) in enumerate(zip(BIN_EDGES[:-1], BIN_EDGES[1:], strict=True)):
+    for k, (low, high) in enumerate(itertools.pairwise(BIN_EDGES)):
         inside = place == k
         if (predicted * (1 - predicted) * inside).sum() >= LEAST_VARIANCE:
             count = int(inside.sum())
@@ -291,11 +290,8 @@ def reliability(outcome: Outcome) -> list[Bin]:
 
 def rank_p_values(outcome: Outcome) -> list[float]:
     """Return the p-value of a χ² test of uniform ranks, for each statistic."""
-    found = []
-    for ranks in outcome.ranks.T:
-        counts = np.bincount(ranks * RANK_BINS // (RANKED + 1), minlength=RANK_BINS)
-        found.append(float(stats.chisquare(counts).pvalue))
-    return found
+    counts = (np.bincount(ranks, minlength=RANKED + 1) for ranks in outcome.ranks.T)
+    return [float(stats.chisquare(each).pvalue) for each in counts]
 
 
 def p_values(outcome: Outcome) -> dict[str, float]:
@@ -335,7 +331,7 @@ def twins(kind: str, right: Case) -> dict[str, Case]:
         "edges at twice the odds": (right.truth, 2 * right.h / (1 + right.h))
     }
     if kind == "bge":
-        others["noise variance × 4"] = (Normal(scale=4.0), right.h)
+        others["noise variance × 10"] = (Normal(scale=10.0), right.h)
         others["alpha_mu 0.1, not 1"] = (Normal(alpha_mu=0.1), right.h)
     else:
         others["ess 20, not 1"] = (Classes(ess=20.0), right.h)
@@ -348,7 +344,7 @@ def show_reliability(console: Console, title: str, outcome: Outcome) -> None:
     table = Table("probability", "edges", "predicted", "observed", "error", "z", title=title)
     for each in reliability(outcome):
         row = f"{each.predicted:.4f}", f"{each.observed:.4f}", f"{each.error:.4f}", f"{each.z:+.1f}"
-        table.add_row(f"{each.low:.2f} – {each.high:.2f}", str(each.count), *row)
+        table.add_row(f"{each.low:.2f} – {each.high:.2f}", str(each.edges), *row)
     console.print(table)
     z = edge_z(outcome)
     console.print(

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import parnidag
-from benchmarks.recovery import mean_table, recovery
+from benchmarks.recovery import Recovery, mean_table, recovery
 from parnidag import scores
 from parnidag.data import Data
 from parnidag.graph import topological_order
@@ -57,7 +57,7 @@ def designs(weights: np.ndarray, noise: np.ndarray, rows: int, seed: list[int]) 
 
 
 def random_networks(console: Console, replications: int, seed: int) -> None:
-    found: dict[str, list] = {}
+    found: dict[str, list[Recovery]] = {}
     for replication in range(replications):
         network = parnidag.simulate(nodes=NODES, edges=EDGES, rows=3, seed=1000 * seed + replication)
         for name, data in designs(network.weights, network.noise, ROWS, [seed, replication]).items():

@@ -5,8 +5,8 @@ python -m benchmarks.nonlinear [--replications R] [--rows N] [--seed S] [--scan]
 Random graphs of 10 nodes and 12 to 15 edges; a node is the sum of functions of its parents, each of variance 1, plus
 Gaussian noise that makes up 0.3 of its variance. Exact posteriors, so that scores are compared and not samplers. Curved
 functions tell cause from effect by themselves; monotone ones are closer to straight lines; for straight ones no score
-can, beyond what independences say. With --scan the settings of the spline score, by the mean log probability it gives
-to presence, absence and direction of every pair.
+can, beyond what independences say. With --scan the settings of the spline score, by its log loss: minus the mean log
+probability of what each pair of nodes is, unconnected or connected one way or the other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS: dict[str, Sequence[Function]] = {
     "straight": [lambda x: x],
 }
 SCORES: dict[str, Score] = {"Gaussian()": scores.Gaussian(), "BGe()": scores.BGe(), "Spline()": scores.Spline()}
-SCAN_DF, SCAN_CURVE = (3, 4, 5, 6), (0.1, 0.3, 1.0, 3.0)
+SCAN_DF, SCAN_CURVE = (3, 4, 5, 6), (0.03, 0.1, 0.3, 1.0, 3.0)
 LEAST_PROBABILITY = 1e-3
 """Smaller probabilities count as this one, so that no single pair rules the mean."""
 
@@ -63,7 +63,8 @@ def additive_data(functions: Sequence[Function], rows: int, rng: np.random.Gener
 
 def effect(functions: Sequence[Function], x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a random function of a parent, of random sign."""
-    return unit(functions[rng.integers(len(functions))](x)) * rng.choice((-1.0, 1.0))
+    function = functions[int(rng.integers(len(functions)))]
+    return np.asarray(unit(function(x)) * rng.choice((-1.0, 1.0)))
 
 
 def unit(x: Any) -> np.ndarray:
@@ -79,8 +80,8 @@ def log_loss(truth: np.ndarray, probabilities: np.ndarray) -> float:
     return float(-np.log(np.maximum(right, LEAST_PROBABILITY)).mean())
 
 
-def run(kind: str, score: Score, options: argparse.Namespace) -> tuple[list[Recovery], float]:
-    """Return the figures of each data set, the same data sets for every score, and their mean log loss."""
+def run(kind: str, score: Score, options: argparse.Namespace) -> tuple[list[Recovery], np.ndarray]:
+    """Return the figures and the log loss of each data set; every score gets the same data sets."""
     found, losses = [], []
     for replication in range(options.replications):
         rng = np.random.default_rng([options.seed, replication])
@@ -88,7 +89,7 @@ def run(kind: str, score: Score, options: argparse.Namespace) -> tuple[list[Reco
         probabilities = parnidag.exact(values, score=score).edge_probabilities.to_numpy()
         found.append(recovery(truth, probabilities))
         losses.append(log_loss(truth, probabilities))
-    return found, float(np.mean(losses))
+    return found, np.array(losses)
 
 
 def compare(console: Console, options: argparse.Namespace) -> None:
@@ -99,15 +100,17 @@ def compare(console: Console, options: argparse.Namespace) -> None:
 
 def scan(console: Console, options: argparse.Namespace) -> None:
     title = f"log loss of a pair / share of right directions, {options.replications} data sets"
-    table = Table("Spline", *KINDS, "mean loss", title=title)
-    settings = [(df, curve) for df in SCAN_DF for curve in SCAN_CURVE]
-    for df, curve in settings:
-        cells, losses = [], []
-        for kind in KINDS:
-            found, loss = run(kind, scores.Spline(df=df, g_curve=curve), options)
-            cells.append(f"{loss:.3f} / {np.mean([each.orientation for each in found]):.2f}")
-            losses.append(loss)
-        table.add_row(f"df={df}, g_curve={curve:g}", *cells, f"{np.mean(losses):.4f}")
+    table = Table("df, g_curve", *KINDS, "mean", "less than Spline()", title=title, padding=0)
+    settings = {f"{df}, {g:g}": scores.Spline(df=df, g_curve=g) for df in SCAN_DF for g in SCAN_CURVE}
+    candidates: dict[str, Score] = {"Gaussian()": scores.Gaussian(), **settings}
+    default = np.mean([run(kind, scores.Spline(), options)[1] for kind in KINDS], axis=0)
+    for name, score in candidates.items():
+        runs = [run(kind, score, options) for kind in KINDS]
+        cells = (f"{loss.mean():.3f} / {np.mean([each.orientation for each in found]):.2f}" for found, loss in runs)
+        mean = np.mean([loss for _, loss in runs], axis=0)
+        gain = default - mean
+        error = gain.std(ddof=1) / np.sqrt(len(gain))
+        table.add_row(name, *cells, f"{mean.mean():.4f}", f"{gain.mean():+.4f} ± {error:.4f}")
     console.print(table)
 
 

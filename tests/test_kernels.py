@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import reference
 from parnidag import EdgePrior, samplers, scores, simulate
 from parnidag.data import Data
 from parnidag.graph import arcs_of
-from parnidag.memo import make_scratch
+from parnidag.memo import MOST_DIRECT, empty_memo, make_scratch
 from parnidag.samplers.base import new_chain
 from parnidag.samplers.mixture import PRESETS
 from parnidag.target import Target, lay_graph
@@ -108,7 +109,7 @@ def test_lazy_edge_counts_equal_counting_every_iteration(name):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_memo_never_changes_a_chain(name):
     """With room for two scores almost everything is recomputed; the chain must not notice."""
-    target = weak_target(CONSTRAINTS["free"])
+    target = weak_target(CONSTRAINTS["free"], nodes=MOST_DIRECT + 1)
     sampler = SAMPLERS[name]
     chains = [begin(sampler, target, tune=2_000) for _ in range(2)]
     chains[1]._scratch = make_scratch(target.n_nodes, target.max_parents, 2)
@@ -117,6 +118,23 @@ def test_memo_never_changes_a_chain(name):
     assert chains[1].memo_hit_rate < chains[0].memo_hit_rate - 0.2
     for mine, other in zip(chains[0].graph[:-2], chains[1].graph[:-2], strict=True):
         assert (mine == other).all()
+
+
+@pytest.mark.parametrize("name", ["ADR", "mixed"])
+def test_few_nodes_need_no_memo_and_do_not_notice(name):
+    """With hash words in place of bits, and a memo in place of the table of all sets."""
+    target = weak_target(CONSTRAINTS["constrained"], nodes=MOST_DIRECT)
+    words = np.random.default_rng(1).integers(2**63, size=(2, MOST_DIRECT)).astype(np.uint64)
+    hashed = replace(target, problem=target.problem._replace(words=words))
+    chains = [begin(SAMPLERS[name], each, tune=500) for each in (target, hashed)]
+    scratch = target.scratch()
+    assert scratch.direct.size > 0
+    chains[1]._scratch = scratch._replace(direct=np.zeros(0), memo=empty_memo(2**12))
+    for chain, each in zip(chains, (target, hashed), strict=True):
+        SAMPLERS[name].advance(each, chain, 20_000)
+    for field in ("parents", "degree", "local", "visits", "rng"):
+        assert (getattr(chains[0].graph, field) == getattr(chains[1].graph, field)).all()
+    assert chains[0].memo_hit_rate > 0.9
 
 
 def test_parent_sets_too_large_for_the_memo_are_scored_too():

@@ -223,13 +223,14 @@ def test_moves_of_one_change_are_made_as_often_as_parni_evaluates(evaluations, b
     assert sampler.totals(chain)["tried"] == 100 * burst
 
 
-def test_edge_reversals_need_tables():
+def test_some_moves_need_tables():
     target = weak_target(CONSTRAINTS["free"], nodes=6)
     own = make_parni(np.full((6, 6), 0.1), tune=0)
-    with pytest.raises(ParnidagError, match="edge reversals need tables"):
-        make_mixture(target, {"adr": 0.5, "edge_reversal": 0.5}, own, None)
-    for weights in ({"adr": 1.0}, {"adr": 1.0, "edge_reversal": 0.0}):
-        assert make_mixture(target, weights, own, None).mixture.weights.tolist() == [0, 1, 0, 0, 0, 0]
+    for move in ("edge_reversal", "regroup"):
+        with pytest.raises(ParnidagError, match=f"{move} need tables"):
+            make_mixture(target, {"adr": 0.5, move: 0.5}, own, None)
+    for weights in ({"adr": 1.0},):
+        assert make_mixture(target, weights, own, None).mixture.weights.tolist() == [0, 1, 0, 0, 0, 0, 0]
 
 
 # ── what a move costs ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -237,6 +238,8 @@ def test_edge_reversals_need_tables():
 
 def arrays_of(arrays, name=""):
     """Every array of nested tuples with its name; frames hold addresses, which are no part of the state."""
+    if arrays is None:
+        return {}
     if isinstance(arrays, np.ndarray):
         return {name: arrays.copy()}
     found = {}

@@ -124,7 +124,8 @@ def make_mixture(
     tried, accepted = np.zeros((2, len(COUNTED)), np.int64)
     chances = np.array([weights.get(kind, 0.0) for kind in KINDS])
     if tables is None and TABLED & weights.keys():
-        raise ParnidagError(f"{sorted(TABLED & weights.keys())} need tables of a search space, and there are none")
+        listed = " and ".join(sorted(TABLED & weights.keys()))
+        raise ParnidagError(f"moves: {listed} need tables of a search space, and there are none")
     pairs = target.n_nodes * (target.n_nodes - 1) // 2
     burst = np.array([max(1, round(min(float(parni.floats[3]), pairs)))], np.int64)
     mixture = MixtureArrays(chances, tried, accepted, burst)

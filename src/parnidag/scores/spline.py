@@ -41,12 +41,12 @@ class Spline(GaussianFamily):
     --------
     >>> from parnidag import scores
     >>> scores.Spline(df=5)
-    Spline(df=5, g=10.0, g_curve=1.0)
+    Spline(df=5, g=10.0, g_curve=0.1)
     """
 
     df: int = 4
     g: float = 10.0
-    g_curve: float = 1.0
+    g_curve: float = 0.1
 
     def __post_init__(self) -> None:
         if not is_number(self.df) or self.df != int(self.df) or not 2 <= self.df <= MOST_COLUMNS:

@@ -1,0 +1,75 @@
+"""Exact transition matrices of ADR (and PARNI) under every score, as `transitions.py` has them for one.
+
+Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_scores.py``; prints figures as JSON, which `test_scores.py` judges.
+The posterior comes from the sum of local scores over enumerated graphs; the scores themselves are tested elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import dags
+import reference
+from transitions import (
+    DECISIONS,
+    deviations,
+    frozen_parni,
+    install,
+    parni_steps,
+    single_edge_steps,
+    total_variation,
+    transition_matrix,
+)
+
+from parnidag import scores
+from parnidag.data import Data
+from parnidag.moves import single_edge
+from parnidag.prior import EdgePrior
+from parnidag.target import Target
+
+VALUES = reference.small_values(3)
+CLASSES = (reference.small_values(3, n_rows=20) > 0.3).astype(int)
+MASK = np.zeros(VALUES.shape, bool)
+MASK[:4, 1] = True
+
+
+def price(node, parents):
+    return -0.7 * len(parents) + 0.3 * node
+
+
+CASES = {
+    "Gaussian": (Data(VALUES), scores.Gaussian()),
+    "GPrior": (Data(VALUES), scores.GPrior()),
+    "BGe": (Data(VALUES), scores.BGe()),
+    "BIC": (Data(VALUES), scores.BIC()),
+    "Spline": (Data(VALUES), scores.Spline()),
+    "BDeu": (Data(CLASSES, kind="discrete"), scores.BDeu()),
+    "PythonScore": (Data(VALUES), scores.PythonScore(price)),
+    "BGe, interventions": (Data(VALUES, interventions=MASK), scores.BGe()),
+}
+
+
+def figures(data, score):
+    target = Target.build(data, score, EdgePrior(h=0.4))
+    graphs = dags.all_dags(3)
+    log_weights = np.array([target.log_posterior(graph) for graph in graphs])
+    weights = np.exp(log_weights - log_weights.max())
+    posterior = weights / weights.sum()
+    matrices = {"ADR": transition_matrix(target, graphs, single_edge_steps(single_edge.adr_move))}
+    if isinstance(score, scores.BDeu):  # by its address, which is what could go wrong in a larger kernel
+        matrices["PARNI"] = transition_matrix(target, graphs, parni_steps, frozen_parni(target, "gibbs", 0.6))
+    return {
+        name: {**deviations(matrix, posterior), "total_variation": float(total_variation(matrix, posterior))}
+        for name, matrix in matrices.items()
+    }
+
+
+if __name__ == "__main__":
+    install(DECISIONS)
+    print(json.dumps({name: figures(*case) for name, case in CASES.items()}))
