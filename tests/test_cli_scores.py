@@ -49,6 +49,12 @@ def test_scores_are_chosen(table, options, expected):
     assert expected.items() <= found.items()
 
 
+def test_the_screen_says_which_score_was_chosen(capsys):
+    for table, words in (("numbers", "Score: Gaussian (g 10.0)."), ("classes", "Score: BDeu (ess 1.0).")):
+        assert cli.run(["exact", f"{table}.csv"]) == 0
+        assert words in capsys.readouterr().out
+
+
 def test_the_exact_solver_takes_the_same_options():
     assert cli.run(["exact", "numbers.csv", "--score", "bge", "-o", "exact.nc", "--quiet"]) == 0
     assert parnidag.load("exact.nc").settings["score"]["name"] == "BGe"

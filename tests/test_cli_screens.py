@@ -97,10 +97,13 @@ def test_truth_beside_the_answer(capsys):
 
 
 def test_conclusion_is_the_evidence_or_the_verdict(capsys):
-    print_conclusion(SimpleNamespace(log_evidence=-1.5))
+    print_conclusion(SimpleNamespace(log_evidence=-1.5, settings={}))
     judged = SimpleNamespace(verdict="converged", advice=["run longer"], caveats=["not all graphs"])
-    print_conclusion(SimpleNamespace(log_evidence=None, diagnostics=lambda: judged))
-    assert capsys.readouterr().out == "Exact; log evidence -1.5000.\nconverged\n- run longer\nNote: not all graphs.\n"
+    score = {"name": "BGe", "alpha_w": None, "alpha_mu": 1.0}
+    print_conclusion(SimpleNamespace(log_evidence=None, diagnostics=lambda: judged, settings={"score": score}))
+    assert capsys.readouterr().out == (
+        "Exact; log evidence -1.5000.\nScore: BGe (alpha_mu 1.0).\nconverged\n- run longer\nNote: not all graphs.\n"
+    )
 
 
 def test_long_sentences_stay_whole_in_a_pipe(capsys):

@@ -62,7 +62,12 @@ def _by_probability(probabilities: pd.DataFrame) -> list[tuple[float, str, str]]
 
 
 def print_conclusion(posterior: Posterior) -> None:
-    """Print the log evidence of an exact result, or whether the chains of a sampled one can be believed."""
+    """Print the score, then the log evidence of an exact result or whether the chains of a sampled one can be believed.
+    """
+    score = dict(posterior.settings.get("score") or {})
+    if score:
+        options = ", ".join(f"{name} {value}" for name, value in score.items() if name != "name" and value is not None)
+        say(f"Score: {score['name']}" + (f" ({options})." if options else "."))
     if posterior.log_evidence is not None:
         say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
         return
