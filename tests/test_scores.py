@@ -13,12 +13,13 @@ from pathlib import Path
 
 import dags
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, stats
 from scipy.special import multigammaln
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, scores
+from parnidag import EdgePrior, ParnidagError, samplers, scores
 from parnidag.data import Data
 from parnidag.scores.choice import choose_score, named_score
 from parnidag.scores.spline import curves
@@ -404,6 +405,33 @@ def test_one_sampler_agrees_with_enumeration(name):
         found = posterior.edge_probabilities.values[i, j]
         error = errors.loc[(names[i], names[j]), "mcse"] if (names[i], names[j]) in errors.index else 0.0
         assert abs(found - expected[i, j]) < 5 * (error or 0.0) + 2e-3
+
+
+def random_classes(n, rows, seed):
+    """Text in columns of two to four levels, each depending on the one before."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, 3, rows)]
+    for k in range(1, n):
+        levels = 2 + k % 3
+        columns.append(np.where(rng.random(rows) < 0.5, columns[-1] % levels, rng.integers(0, levels, rows)))
+    return pd.DataFrame({f"v{k}": [f"level {value}" for value in column] for k, column in enumerate(columns)})
+
+
+@pytest.mark.parametrize("sampler", [samplers.PartitionMCMC(), samplers.REV(), samplers.PARNI(moves="paper")])
+def test_other_samplers_take_classes(sampler):
+    table = random_classes(5, 60, 3)
+    expected = parnidag.exact(table).edge_probabilities.values
+    found = parnidag.sample(table, sampler=sampler, draws=1000, seed=4, progress=False)
+    assert found.settings["score"] == {"name": "BDeu", "ess": 1.0}
+    assert found.edge_probabilities.values == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("sampler", [samplers.PARNI(), samplers.OrderMCMC(), samplers.IterativeMCMC()])
+def test_larger_tables_of_classes_begin_with_a_skeleton(sampler):
+    table = random_classes(14, 500, 5)
+    found = parnidag.sample(table, sampler=sampler, draws=50, seed=4, progress=False)
+    together = found.edge_probabilities.values + found.edge_probabilities.values.T
+    assert np.diag(together, 1).min() > 0.9
 
 
 # settings

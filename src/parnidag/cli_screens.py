@@ -62,8 +62,7 @@ def _by_probability(probabilities: pd.DataFrame) -> list[tuple[float, str, str]]
 
 
 def print_conclusion(posterior: Posterior) -> None:
-    """Print the score, then the log evidence of an exact result or whether the chains of a sampled one can be believed.
-    """
+    """Print the score, then the log evidence of an exact result, or whether the chains of a sampled one agree."""
     score = dict(posterior.settings.get("score") or {})
     if score:
         options = ", ".join(f"{name} {value}" for name, value in score.items() if name != "name" and value is not None)
