@@ -71,6 +71,7 @@ def test_interventions_take_a_column_away():
     [
         (["numbers.csv", "--score", "bge", "--g", "3"], "has no option 'g'"),
         (["numbers.csv", "--score-option", "g"], "NAME=VALUE"),
+        (["numbers.csv", "--score-option", "g=5", "--g", "20"], "given twice"),
         (["numbers.csv", "--score-option", "gg=3"], "has no option 'gg'"),
         (["numbers.csv", "--score", "bdeu"], "whole numbers"),
         (["classes.csv", "--score", "gaussian"], "needs numbers"),

@@ -132,9 +132,42 @@ def test_what_the_function_raises_reaches_the_caller(run):
             run(VALUES, score=score, seed=1)
 
 
+@pytest.mark.parametrize("run", [parnidag.exact, lambda *a, **k: parnidag.sample(*a, draws=50, progress=False, **k)])
+@pytest.mark.parametrize(("trouble", "message"), [(0.0, "raised an exception"), (1.0, "gave NaN"), (2.0, "gave NaN")])
+def test_trouble_in_compiled_scores_reaches_the_caller(run, trouble, message):
+    def troubled(node, parents, content):
+        if len(parents) == 2:
+            if content[0, 0] == 0.0:
+                raise ValueError("enough")
+            return np.nan if content[0, 0] == 1.0 else np.inf
+        return 0.0
+
+    with pytest.raises(ParnidagError, match=message):
+        run(VALUES, score=scores.Compiled(troubled, np.full((1, 1), trouble)), seed=1)
+
+
+def test_a_score_that_rules_everything_out_is_refused():
+    with pytest.raises(ParnidagError, match="log posterior of the graph that chain 0 starts from is -inf"):
+        parnidag.sample(VALUES, score=scores.PythonScore(lambda node, parents: -math.inf), draws=20, progress=False)
+
+
+def test_search_spaces_raise_what_the_function_raised():
+    def boom(node, parents):
+        raise OutOfPatienceError("enough")
+
+    with pytest.raises(OutOfPatienceError):
+        parnidag.space.iterative(np.random.default_rng(1).normal(size=(30, 14)), score=scores.PythonScore(boom))
+
+
+@pytest.mark.parametrize("score", [PYTHON, COMPILED])
+def test_interventions_are_refused_rather_than_ignored(score):
+    with pytest.raises(ParnidagError, match="not told of interventions"):
+        parnidag.exact(Data(VALUES, interventions={0: "X1"}), score=score)
+
+
 @pytest.mark.parametrize("answer", [math.nan, math.inf, "many", None])
 def test_answers_that_are_no_score_are_refused(answer):
-    with pytest.raises((ParnidagError, ValueError, TypeError)):
+    with pytest.raises(ParnidagError, match="must be a number or −inf"):
         parnidag.exact(VALUES, score=scores.PythonScore(lambda node, parents: answer))
 
 
@@ -144,6 +177,7 @@ def test_answers_that_are_no_score_are_refused(answer):
         (lambda: scores.PythonScore(3), "function must be callable"),
         (lambda: scores.Compiled("f", GRAM), "function must be callable"),
         (lambda: scores.Compiled(straight, GRAM[0]), "content must be a 2-D array"),
+        (lambda: scores.Compiled(straight, "abc"), "content must be a 2-D array"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):

@@ -21,6 +21,7 @@ from scipy.special import multigammaln
 import parnidag
 from parnidag import EdgePrior, ParnidagError, samplers, scores
 from parnidag.data import Data
+from parnidag.errors import DataError
 from parnidag.scores.choice import choose_score, named_score
 from parnidag.scores.spline import curves
 from parnidag.space.tables import build_tables
@@ -434,6 +435,30 @@ def test_larger_tables_of_classes_begin_with_a_skeleton(sampler):
     assert np.diag(together, 1).min() > 0.9
 
 
+@pytest.mark.parametrize("score", [scores.Spline(), scores.BGe(standardise=True), scores.BIC(), scores.GPrior()])
+@pytest.mark.parametrize("unit", [1e150, 1e-150])
+def test_units_make_no_difference_even_extreme_ones(score, unit):
+    values = example()
+    assert target_of(values * unit, score).local(2, [0, 4]) == pytest.approx(
+        target_of(values, score).local(2, [0, 4]), rel=1e-9
+    )
+
+
+def test_bic_refuses_columns_that_are_combinations_of_others():
+    values = example()
+    values[:, 3] = 0.3 * values[:, 0] + 0.7 * values[:, 1]
+    with pytest.raises(DataError, match="linear combinations"):
+        target_of(values, scores.BIC())
+
+
+def test_spaces_without_tests_refuse_their_level():
+    values = example(n=14)
+    with pytest.raises(ParnidagError, match=r"alpha=0\.1 is for the tests of PC"):
+        parnidag.space.iterative(values, score="spline", alpha=0.1)
+    with pytest.raises(ParnidagError, match="know nothing of interventions"):
+        parnidag.space.pc(Data(values, interventions={0: "X1"}))
+
+
 # settings
 
 
@@ -447,6 +472,9 @@ def test_larger_tables_of_classes_begin_with_a_skeleton(sampler):
         (lambda: scores.BGe(standardise=1), "standardise must be"),
         (lambda: scores.Spline(df=1), "df must be a whole number from 2 to 20"),
         (lambda: scores.Spline(df=2.5), "df must be a whole number"),
+        (lambda: scores.Spline(df=math.inf), "df must be a whole number"),
+        (lambda: scores.BGe(mean=math.nan), "mean must be"),
+        (lambda: scores.BGe(alpha_mu=1e300), "alpha_mu must be a positive number"),
         (lambda: scores.Spline(g_curve=math.nan), "g_curve must be a positive number"),
         (lambda: target_of(ROWS, scores.BGe(alpha_w=4)), "alpha_w must be more than n . 1 = 4"),
         (lambda: target_of(ROWS, scores.BGe(mean=[1.0, 2.0])), "mean must be one number or 3 of them"),

@@ -49,7 +49,7 @@ class ModelOptions:
 
     g: Annotated[float | None, Parameter(name="--g")] = None
     """Prior variance of an edge's weight, in units of the child's noise variance; short for --score-option g=…
-    Default: 10, the paper's."""
+    Default: 10, the paper's; for gprior the number of rows."""
 
     h: Annotated[float | None, Parameter(name="--h")] = None
     """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). Default: 1 / number of nodes."""
@@ -80,9 +80,12 @@ class ModelOptions:
         """Build the score."""
         from parnidag.scores.choice import choose_score, named_score
 
-        options = dict(_named_value("--score-option", text) for text in self.score_option)
-        if self.g is not None:
-            options["g"] = str(self.g)
+        options: dict[str, str] = {}
+        named = [_named_value("--score-option", text) for text in self.score_option]
+        for name, value in [*named, *([("g", str(self.g))] if self.g is not None else [])]:
+            if name in options:
+                raise ParnidagError(f"the option {name} of the score is given twice")
+            options[name] = value
         if not options:
             return choose_score(self.score, data)
         name = type(choose_score(self.score, data)).__name__ if self.score == "auto" else self.score
@@ -173,11 +176,10 @@ class SamplingOptions:
             return None
         from parnidag import space
 
-        alpha = 0.05 if self.alpha is None else self.alpha
         if self.space == "pc":
-            return space.pc(data, alpha=alpha)
+            return space.pc(data, alpha=0.05 if self.alpha is None else self.alpha)
         if self.space == "iterative":
-            return space.iterative(data, prior=prior, score=score, alpha=alpha, seed=self.seed)
+            return space.iterative(data, prior=prior, score=score, alpha=self.alpha, seed=self.seed)
         if self.space == "all":
             import numpy as np
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._cores import usable_cores
+from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, codes_of_arcs
 from parnidag.progress import ChainStatus, Progress
 from parnidag.samplers.base import Chain, Sampler, new_chain
@@ -181,6 +182,12 @@ class Run:
         with self._timed("set-up of chains"):
             for index, graph in enumerate(self.starts):
                 chain = new_chain(self.target, graph, seed, index)
+                if not np.isfinite(chain.log_posterior):
+                    self.target.check_score()
+                    raise ParnidagError(
+                        f"the log posterior of the graph that chain {index} starts from is {chain.log_posterior}: "
+                        "the score or the prior rules it out; start= can give another one"
+                    )
                 self.sampler.begin(self.target, prepared, chain, self.plan.tune)
                 self.logs.append(ChainLog(chain, self.plan.boundaries()))
                 self._pass_boundaries(self.logs[-1])

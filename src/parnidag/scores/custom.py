@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba import carray
 
-from parnidag._types import Bytes, Floats
+from parnidag._types import Bytes, Floats, is_number
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.scores.external import SIGNATURE, address_of
@@ -23,8 +23,9 @@ from parnidag.scores.table import ScoreTable, function_table
 
 MOST_KNOWN = 1_000_000
 """Answers that are remembered across chains and tables."""
-HEADER = 16
-"""Bytes before the numbers of a content: its rows and columns."""
+HEADER = 24
+"""Bytes before the numbers of a content: its rows and columns, and what went wrong."""
+FINE, NO_SCORE, RAISED = 0, 1, 2
 
 
 class OwnScore:
@@ -89,6 +90,7 @@ class PythonScore(OwnScore):
 
     def table(self, data: Data) -> ScoreTable:
         """Return the table that holds the function's address."""
+        refuse_interventions(data, self)
         return function_table(data.n_nodes, self.function(), np.zeros(1, np.uint8))
 
     def function(self) -> int:
@@ -105,12 +107,13 @@ class PythonScore(OwnScore):
             if self._errors:
                 return -math.inf
             try:
-                value = float(self._python(*question))
-                if math.isnan(value) or value == math.inf:
+                answer = self._python(*question)
+                if not is_number(answer) or math.isnan(answer) or answer == math.inf:
                     raise ParnidagError(
-                        f"the score {self.name} must be a number or −inf, got {value} for node {question[0]} given "
+                        f"the score {self.name} must be a number or −inf, got {answer!r} for node {question[0]} given "
                         f"{list(question[1])}"
                     )
+                value = float(answer)
             except BaseException as error:  # compiled code cannot raise: kept for later
                 self._errors.append(error)
                 return -math.inf
@@ -127,7 +130,7 @@ class PythonScore(OwnScore):
         callback = kind(ask)
         return int(ctypes.cast(callback, ctypes.c_void_p).value or 0), callback
 
-    def check(self) -> None:
+    def check(self, content: Bytes) -> None:
         """Raise what the function raised."""
         if self._errors:
             error = self._errors[0]
@@ -172,9 +175,12 @@ class Compiled(OwnScore):
         plain = getattr(function, "py_func", function)
         if not callable(plain):
             raise ParnidagError(f"function must be callable as function(node, parents, content), got {function!r}")
-        numbers = np.ascontiguousarray(content, float)
-        if numbers.ndim != 2:
-            raise ParnidagError(f"content must be a 2-D array of numbers, got {numbers.ndim}-D")
+        try:
+            numbers = np.ascontiguousarray(content, float)
+        except (TypeError, ValueError):
+            raise ParnidagError(f"content must be a 2-D array of numbers, got {type(content).__name__}") from None
+        if np.ndim(content) != 2:
+            raise ParnidagError(f"content must be a 2-D array of numbers, got {np.ndim(content)}-D")
         super().__init__()
         self._python, self.content = plain, numbers
         self.name = name or getattr(plain, "__name__", type(plain).__name__)
@@ -182,6 +188,7 @@ class Compiled(OwnScore):
 
     def table(self, data: Data) -> ScoreTable:
         """Return the table that holds the function's address and what it reads."""
+        refuse_interventions(data, self)
         return function_table(data.n_nodes, self.function(), _packed(self.content))
 
     def function(self) -> int:
@@ -189,6 +196,15 @@ class Compiled(OwnScore):
         if self._compiled is None:
             self._compiled = _compile(self._python)
         return address_of(self._compiled)
+
+    def check(self, content: Bytes) -> None:
+        """Raise an error if the function raised one, or gave no score, in compiled code."""
+        trouble = int(content[:HEADER].view(np.int64)[2])
+        if trouble != FINE:
+            what = "raised an exception" if trouble == RAISED else "gave NaN or +inf"
+            raise ParnidagError(
+                f"the score {self.name} {what}; it must return a number, or −inf for what is impossible"
+            )
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
@@ -201,8 +217,17 @@ class Compiled(OwnScore):
         return f"Compiled({self.name})"
 
 
+def refuse_interventions(data: Data, score: OwnScore) -> None:
+    """Refuse data with interventions, which a score of the user's would silently ignore."""
+    if data.intervened is not None:
+        raise ParnidagError(
+            f"{score!r} is a score of your own, which is not told of interventions: leave out the rows inside the "
+            "function, and pass the data without interventions="
+        )
+
+
 def _packed(content: Floats) -> Bytes:
-    shape = np.array(content.shape, np.int64)
+    shape = np.array([*content.shape, FINE], np.int64)
     return np.concatenate([shape.view(np.uint8), content.ravel().view(np.uint8)])
 
 
@@ -210,7 +235,7 @@ def _compile(function: Callable[..., float]) -> Any:
     if numba.config.DISABLE_JIT:
 
         def plain(node: int, parents: Any, count: int, content: Any) -> float:
-            rows, columns = content[:HEADER].view(np.int64)
+            rows, columns, _ = content[:HEADER].view(np.int64)
             return float(function(node, parents[:count], content[HEADER:].view(float).reshape(rows, columns)))
 
         return plain
@@ -221,6 +246,14 @@ def _compile(function: Callable[..., float]) -> Any:
         shape = carray(content, (HEADER,)).view(np.int64)
         rows, columns = shape[0], shape[1]
         numbers = carray(content, (HEADER + 8 * rows * columns,))[HEADER:].view(np.float64)
-        return inner(node, carray(parents, (count,)), numbers.reshape(rows, columns))
+        value = -np.inf
+        try:
+            value = inner(node, carray(parents, (count,)), numbers.reshape(rows, columns))
+        except Exception:  # there is nobody to raise it to here: `check` does
+            shape[2] = RAISED
+        if value != value or value == np.inf:
+            shape[2] = NO_SCORE
+            value = -np.inf
+        return value
 
     return score

@@ -15,12 +15,14 @@ from scipy.special import gammaln
 
 from parnidag._types import Floats, Integers, is_number
 from parnidag.data import Data
-from parnidag.errors import ParnidagError
+from parnidag.errors import DataError, ParnidagError
 from parnidag.scores.external import NO_FUNCTION
 from parnidag.scores.table import ScoreTable, gaussian_table
 
 LEAST_G, MOST_G = 1e-8, 1e12
 """Slab variances between which the arithmetic is sound."""
+SINGULAR = 1e-11
+"""The least eigenvalue of a correlation matrix that is no rounding."""
 
 
 class Moments(NamedTuple):
@@ -45,6 +47,14 @@ def standardised_moments(data: Data) -> Moments:
     grams = [data.standardised_gram() if mask is None else data.scaled_gram(mask) for mask in masks]
     counts = [data.n_rows if mask is None else mask.sum() for mask in masks]
     return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
+
+
+def standardised_values(data: Data) -> Floats:
+    """Return the columns, centred and divided by their standard deviations; in units that cannot overflow first."""
+    low, high = data.values.min(axis=0), data.values.max(axis=0)
+    scaled = (data.values - (low / 2 + high / 2)) / (high / 2 - low / 2)
+    scaled -= scaled.mean(axis=0)
+    return np.asarray(scaled / np.sqrt((scaled**2).sum(axis=0) / (data.n_rows - 1)))
 
 
 def without_flat_columns(grams: Floats) -> Floats:
@@ -174,6 +184,9 @@ class BIC(GaussianFamily):
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data)
+        dependent = data.n_rows > data.n_nodes and np.linalg.eigvalsh(moments.grams[0])[0] < SINGULAR * data.n_rows
+        if dependent:
+            raise DataError("some columns are linear combinations of others: their BIC is infinite; use another score")
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.zeros((len(rows), 3, data.n_nodes))
         coefficients[:, 0] = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
@@ -224,8 +237,10 @@ class BGe(GaussianFamily):
             check_positive(self.alpha_w, "alpha_w")
         if not isinstance(self.standardise, bool):
             raise ParnidagError(f"standardise must be True or False, got {self.standardise!r}")
-        if self.mean is not None and not is_number(self.mean):
-            object.__setattr__(self, "mean", as_numbers(self.mean))
+        if self.mean is not None:
+            numbers = as_numbers(self.mean)
+            if not is_number(self.mean):
+                object.__setattr__(self, "mean", numbers)
 
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to the matrices and coefficients of this score."""
@@ -256,15 +271,16 @@ class BGe(GaussianFamily):
     def _moments(self, data: Data) -> tuple[Integers, Floats, Floats, Floats]:
         """Return the groups of nodes, and for each its centred cross products, means and number of rows."""
         pattern, masks = data.patterns()
-        grams, means = zip(*(data.centred_gram(mask) for mask in masks), strict=True)
         rows = np.array([data.n_rows if mask is None else mask.sum() for mask in masks], float)
-        products, centres = np.array(grams), np.array(means)
         if self.standardise:
-            whole, mean = data.centred_gram(None)
-            spread = np.sqrt(np.diag(whole) / (data.n_rows - 1))
-            products /= np.outer(spread, spread)
-            centres = (centres - mean) / spread
-        return pattern, products, centres, rows
+            data.standardised_gram()  # refuses text, and columns that are copies
+            values = standardised_values(data)
+            chosen = [values if mask is None else values[mask] for mask in masks]
+            means = [part.mean(axis=0) for part in chosen]
+            grams = [(part - mean).T @ (part - mean) for part, mean in zip(chosen, means, strict=True)]
+        else:
+            grams, means = map(list, zip(*(data.centred_gram(mask) for mask in masks), strict=True))
+        return pattern, np.array(grams), np.array(means), rows
 
     def _prior_mean(self, n: int) -> Floats:
         mean = np.asarray(0.0 if self.mean is None else self.mean, float)
@@ -286,8 +302,8 @@ class BGe(GaussianFamily):
 
 def check_positive(value: object, argument: str) -> None:
     """Refuse what is no positive number."""
-    if not is_number(value) or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
-        raise ParnidagError(f"{argument} must be a positive number, got {value!r}")
+    if not is_number(value) or not LEAST_G <= float(value) <= MOST_G:  # type: ignore[arg-type]
+        raise ParnidagError(f"{argument} must be a positive number, from {LEAST_G:g} to {MOST_G:g}, got {value!r}")
 
 
 def as_numbers(given: object) -> tuple[float, ...]:
@@ -296,6 +312,6 @@ def as_numbers(given: object) -> tuple[float, ...]:
         values = np.asarray(given, float)
     except (TypeError, ValueError):
         values = np.array(np.nan)
-    if values.ndim != 1 or not np.isfinite(values).all():
+    if values.ndim > 1 or not np.isfinite(values).all():
         raise ParnidagError(f"mean must be a number, a list of numbers or None, got {given!r}")
-    return tuple(values.tolist())
+    return tuple(values.ravel().tolist())

@@ -8,10 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parnidag._types import Flags, Floats, Integers, is_number
+from parnidag._types import Flags, Floats, Integers
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
-from parnidag.scores.linear import GaussianFamily, Moments, check_slab, flat_constant, without_flat_columns
+from parnidag.nodes import as_index
+from parnidag.scores.linear import (
+    GaussianFamily,
+    Moments,
+    check_slab,
+    flat_constant,
+    standardised_values,
+    without_flat_columns,
+)
 from parnidag.scores.table import ScoreTable, gaussian_table
 
 MOST_COLUMNS = 20
@@ -49,7 +57,8 @@ class Spline(GaussianFamily):
     g_curve: float = 0.1
 
     def __post_init__(self) -> None:
-        if not is_number(self.df) or self.df != int(self.df) or not 2 <= self.df <= MOST_COLUMNS:
+        df = as_index(self.df)
+        if df is None or not 2 <= df <= MOST_COLUMNS:
             raise ParnidagError(f"df must be a whole number from 2 to {MOST_COLUMNS}, got {self.df!r}")
         check_slab(self.g)
         check_slab(self.g_curve, "g_curve")
@@ -64,7 +73,7 @@ class Spline(GaussianFamily):
                 "more than 4 GB; use a smaller df"
             )
         data.standardised_gram()  # refuses text, and columns that are copies
-        columns = _columns(data.values, df)
+        columns = _columns(standardised_values(data), df)
         moments = _moments(columns, pattern, masks)
         parents, rows = np.arange(n * df + 1) / df, moments.counts[:, None]
         coefficients = np.empty((len(masks), 3, n * df + 1))
@@ -81,10 +90,8 @@ class Spline(GaussianFamily):
         return {"name": "Spline", "df": int(self.df), "g": float(self.g), "g_curve": float(self.g_curve)}
 
 
-def _columns(values: Floats, df: int) -> Floats:
+def _columns(straight: Floats, df: int) -> Floats:
     """Return the nodes as children, standardised, then the `df` columns of each as a parent (rows × n (1 + df))."""
-    centred = values - values.mean(axis=0)
-    straight = centred / np.sqrt((centred**2).sum(axis=0) / (len(values) - 1))
     blocks = [np.column_stack([x, curves(x, df - 1)]) for x in straight.T]
     return np.column_stack([straight, *blocks])
 

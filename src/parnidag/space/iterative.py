@@ -14,7 +14,7 @@ from parnidag.scores.choice import choose_score
 from parnidag.scores.table import Score
 from parnidag.space.expansion import check_expansion, expand
 from parnidag.space.given import as_space
-from parnidag.space.neighbours import neighbours
+from parnidag.space.neighbours import neighbours, tests_fit
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import DEFAULT_MEMORY
 from parnidag.target import Target
@@ -26,7 +26,7 @@ def iterative(
     score: Score | str | None = None,
     prior: EdgePrior | None = None,
     skeleton: Any = None,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     by: Literal["best", "sampled"] = "best",
     threshold: float = 0.5,
     max_candidates: int | None = None,
@@ -44,9 +44,9 @@ def iterative(
         As for `parnidag.sample`; give it the same ones.
     skeleton
         Where to begin: anything that ``sample(..., space=...)`` takes. None: the PC skeleton of the data, or where its
-        tests do not fit (curved relations, interventions, scores of your own) the pairs that help each other.
+        tests do not fit (curved relations, interventions, your own scores) the pairs that help each other.
     alpha
-        Significance level of that PC skeleton.
+        Significance level of that PC skeleton, 0.05 by default; refused where there is none.
     by
         ``"best"`` adds the edges of the best graph found; ``"sampled"`` adds the edges whose probability, averaged over
         sampled orders, is at least `threshold`.
@@ -80,8 +80,12 @@ def iterative(
         raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
     table = as_data(data)
     target = Target.build(table, choose_score(score, table), EdgePrior() if prior is None else prior)
-    begin = neighbours(table, target, alpha, None) if skeleton is None else as_space(skeleton, target.names).considered
-    return expand(
+    if alpha is not None and (skeleton is not None or not tests_fit(table, target)):
+        raise ParnidagError(f"alpha={alpha!r} is for the tests of PC, and this space begins without them: leave it out")
+    level = 0.05 if alpha is None else alpha
+    begin = neighbours(table, target, level, None) if skeleton is None else as_space(skeleton, target.names).considered
+    target.check_score()
+    found = expand(
         target,
         begin,
         seed=number,
@@ -90,3 +94,5 @@ def iterative(
         most_candidates=None if max_candidates is None else int(max_candidates),
         memory=float(memory),
     )
+    target.check_score()
+    return found

@@ -131,6 +131,10 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
     start = time.perf_counter()
     alpha, largest = _checked_alpha(alpha), _checked_bound(max_conditioning)
     table = as_data(data)
+    if table.intervened is not None:
+        raise ParnidagError(
+            "the tests of PC know nothing of interventions: use space.iterative(data, score=...) instead"
+        )
     n = table.n_nodes
     independence = CountTests(table, alpha) if table.kind == "discrete" else FisherTests(table, alpha)
     adjacency = ~np.eye(n, dtype=bool)
