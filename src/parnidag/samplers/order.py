@@ -124,7 +124,7 @@ class IterativeMCMC(OrderMCMC):
     threshold
         For ``by="sampled"``: above 0, at most 1.
     max_candidates
-        The most candidate parents of a node.
+        The most candidate parents of a node; None as for `space.iterative`.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from parnidag.scores.choice import choose_score
 from parnidag.scores.table import Score
 from parnidag.space.expansion import check_expansion, expand
 from parnidag.space.given import as_space
-from parnidag.space.neighbours import neighbours, tests_fit
+from parnidag.space.neighbours import neighbours, pc_fits
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import DEFAULT_MEMORY
 from parnidag.target import Target
@@ -53,8 +53,8 @@ def iterative(
     threshold
         For ``by="sampled"``: above 0, at most 1.
     max_candidates
-        The most candidate parents of a node; those least correlated with it that the best graph does not use are
-        dropped first.
+        The most candidate parents of a node; those that gain least and that the best graph does not use are dropped
+        first. None: 12, or 6 with scores that cannot walk through sets of parents (splines, BDeu, your own).
     memory
         Bytes that the tables of scores may take.
     seed
@@ -80,7 +80,7 @@ def iterative(
         raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
     table = as_data(data)
     target = Target.build(table, choose_score(score, table), EdgePrior() if prior is None else prior)
-    if alpha is not None and (skeleton is not None or not tests_fit(table, target)):
+    if alpha is not None and (skeleton is not None or not pc_fits(table, target)):
         raise ParnidagError(f"alpha={alpha!r} is for the tests of PC, and this space begins without them: leave it out")
     level = 0.05 if alpha is None else alpha
     begin = neighbours(table, target, level, None) if skeleton is None else as_space(skeleton, target.names).considered

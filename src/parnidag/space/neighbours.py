@@ -10,7 +10,7 @@ from parnidag.space.skeleton import pc
 from parnidag.target import Target
 
 
-def tests_fit(data: Data, target: Target) -> bool:
+def pc_fits(data: Data, target: Target) -> bool:
     """Do the tests of PC suit data and score?"""
     return data.intervened is None and (target.problem.table.walks or data.kind == "discrete")
 
@@ -21,7 +21,7 @@ def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int |
     They test linear relations or tables of counts, in rows that nobody interfered with. Otherwise two nodes are near
     when one of them explains the other better than nothing does.
     """
-    if tests_fit(data, target):
+    if pc_fits(data, target):
         return pc(data, alpha=alpha, max_conditioning=max_conditioning).adjacency
     helps = target.pair_gains > 0.0
     return np.asarray(helps | helps.T)

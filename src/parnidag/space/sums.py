@@ -240,7 +240,7 @@ def draw_parents(tables: Tables, rng: RandomState, j: int, level: Integers, boun
     `drawn_subset` and `drawn_column`.
     """
     subset = subset_below(tables, j, level, bound)
-    if tables.ranked.size and not hitting:
+    if tables.ranked.size and not hitting and mostly_permitted(tables, j, subset):
         return draw_ranked(tables, rng, j, subset)
     hit = ANY
     if hitting and not required_hits(tables, j, level, bound):
@@ -252,6 +252,16 @@ def draw_parents(tables: Tables, rng: RandomState, j: int, level: Integers, boun
     tables.drawn_subset = tables.chosen[choose(rng, tables.weights, count)]
     tables.drawn_column = column
     return tables.scores[row_of(tables, j, tables.drawn_subset) + column]
+
+
+@leaf
+def mostly_permitted(tables: Tables, j: int, subset: int) -> bool:
+    """Are more than half of j's candidates permitted? Else few ranked sets are, and weighing those is faster."""
+    count, left = ZERO, subset
+    while left:
+        left &= left - ONE
+        count += ONE
+    return count + count > tables.candidate_count[j]
 
 
 @kernel
