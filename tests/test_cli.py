@@ -46,6 +46,10 @@ class StubPosterior:
     def save(self, path):
         path.write_bytes(b"netCDF")
 
+    def report(self, path, title=None):
+        path.write_text(f"<!doctype html><title>{title}</title>")
+        return path
+
 
 class Calls(list):
     """Stands in for `parnidag.sample` or `parnidag.exact`: remembers the calls and gives a chosen result."""
@@ -427,7 +431,8 @@ def test_simulate_writes_the_table_and_the_truth(tmp_path, monkeypatch, capsys):
     assert "30 rows, 5 nodes, 4 edges, seed 9" in capsys.readouterr().out
 
 
-def test_demo_compares_with_the_truth(calls, capsys):
+def test_demo_compares_with_the_truth(calls, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     garden = example_network()
     names = list(garden.names)
     probabilities = pd.DataFrame(0.98 * garden.adjacency, index=names, columns=names)
@@ -436,7 +441,7 @@ def test_demo_compares_with_the_truth(calls, capsys):
     calls.result = StubPosterior(probabilities)
     assert cli.run(["demo"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines[2:-5]}
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines[2:-6]}
     assert rows["compost", "earthworms"] == ["0.980", "yes"]
     assert rows["rain", "altitude"] == ["0.750", "reversed"]
     assert rows["altitude", "rain"] == ["0.250", "yes"]
@@ -444,16 +449,19 @@ def test_demo_compares_with_the_truth(calls, capsys):
     assert len([kind for _, kind in rows.values() if kind == "yes"]) == 28
     assert "With probability 0.5 or more: 27 of the 28 true edges, 1 reversed, 1 not in the true graph." in lines
     assert "Converged, as far as can be seen." in lines
-    assert lines[-1].endswith("parnidag sample your.csv -o posterior.nc")
+    assert lines[-2] == "Report: parnidag-demo.html"
+    assert (tmp_path / "parnidag-demo.html").is_file()
+    assert lines[-1].endswith("parnidag sample your.csv -o posterior.nc --report report.html")
     data, options = calls[0]
     assert list(data.names) == names
     assert options["seed"] == garden.seed
 
 
-def test_demo_options(calls, capsys):
+def test_demo_options(calls, capsys, tmp_path):
     names = list(example_network().names)
     calls.result = StubPosterior(pd.DataFrame(0.0, index=names, columns=names))
-    assert cli.run(["demo", "--seed", "5", "--rows", "60"]) == 0
+    assert cli.run(["demo", "--seed", "5", "--rows", "60", "--report", str(tmp_path / "look.html")]) == 0
+    assert (tmp_path / "look.html").is_file()
     assert calls[0][0].values.shape == (60, 20)
     assert calls[0][1]["seed"] == 5
     assert "60 simulated rows (seed 5)" in capsys.readouterr().out

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from parnidag._version import __version__
 
 if TYPE_CHECKING:
-    from parnidag import samplers, scores, space
+    from parnidag import metrics, plots, samplers, scores, space
     from parnidag.api import exact, sample
+    from parnidag.comparison import compare
     from parnidag.data import Data
     from parnidag.errors import ParnidagError
+    from parnidag.graphs import Graph, as_graph
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
     from parnidag.simulation import simulate
@@ -23,11 +25,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Data",
     "EdgePrior",
+    "Graph",
     "ParnidagError",
     "Posterior",
     "__version__",
+    "as_graph",
+    "compare",
     "exact",
     "load",
+    "metrics",
+    "plots",
     "sample",
     "samplers",
     "scores",
@@ -35,13 +42,16 @@ __all__ = [
     "space",
 ]
 
-_MODULES = frozenset({"samplers", "scores", "space"})
+_MODULES = frozenset({"metrics", "plots", "samplers", "scores", "space"})
 
 _HOMES = {
     "Data": "parnidag.data",
     "EdgePrior": "parnidag.prior",
+    "Graph": "parnidag.graphs",
     "ParnidagError": "parnidag.errors",
     "Posterior": "parnidag.posterior",
+    "as_graph": "parnidag.graphs",
+    "compare": "parnidag.comparison",
     "exact": "parnidag.api",
     "load": "parnidag.storage",
     "sample": "parnidag.api",

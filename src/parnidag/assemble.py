@@ -57,6 +57,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         best_log_posterior=best_score,
         statistics=_statistics(run),
         settings=settings,
+        prior_probabilities=run.target.prior_marginals(),
         **_starts(run),
     )
 
@@ -188,5 +189,6 @@ def record_of_solution(
         best_log_posterior=float("nan") if best is None else float(unique_scores[best]),
         settings=settings,
         exact_probabilities=solution.edge_probabilities,
+        prior_probabilities=target.prior_marginals(),
         log_evidence=solution.log_total,
     )

@@ -1,4 +1,4 @@
-"""The command line: demo, sample, exact and simulate.
+"""The command line: demo, sample, exact, report, compare and simulate.
 
 Words become objects in `cli_options`. Everything heavy is imported inside the commands, so that ``--help`` and a
 mistyped option answer at once.
@@ -16,8 +16,19 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from parnidag._version import __version__
-from parnidag.cli_options import MaybeWhole, ModelOptions, OutputOptions, SamplingOptions, Whole, check_writable
+from parnidag.cli_options import (
+    MaybeWhole,
+    ModelOptions,
+    OutputOptions,
+    SamplingOptions,
+    Whole,
+    check_report,
+    check_writable,
+    deliver_report,
+    demo_report_path,
+)
 from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, say
+from parnidag.cli_tables import print_against_truth, print_differences
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -45,8 +56,14 @@ app = App(
 
 
 @app.command
-def demo(*, seed: MaybeWhole = None, rows: Whole = 400) -> int:
-    """Sample a small known network and compare the answer with the truth.
+def demo(
+    *,
+    seed: MaybeWhole = None,
+    rows: Whole = 400,
+    report: Annotated[Path | None, Parameter(metavar="FILE.html")] = None,
+    open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
+) -> int:
+    """Sample a small known network, compare the answer with the truth, and write a report to look at.
 
     Parameters
     ----------
@@ -54,9 +71,15 @@ def demo(*, seed: MaybeWhole = None, rows: Whole = 400) -> int:
         Seed of the data and of the chains. Default: a fixed one.
     rows
         Rows of data to simulate.
+    report
+        Write the report here. Default: parnidag-demo.html in this folder.
+    open_
+        Open the report in the browser.
     """
     from parnidag.simulation import EXAMPLE_SEED, example_network
 
+    path = demo_report_path() if report is None else report
+    check_report(path)
     truth = example_network(rows=rows, seed=EXAMPLE_SEED if seed is None else seed)
     say(
         f"An invented garden: {len(truth.names)} quantities, {len(truth.edges)} known effects, "
@@ -70,7 +93,8 @@ def demo(*, seed: MaybeWhole = None, rows: Whole = 400) -> int:
     print_beside_truth(posterior.edge_probabilities, truth)
     print_conclusion(posterior)
     say("Where both directions of an edge are near one half, the data cannot tell them apart.")
-    say("Next, your own table:  parnidag sample your.csv -o posterior.nc")
+    deliver_report(posterior, path, open_, title="The demo garden")
+    say("Next, your own table:  parnidag sample your.csv -o posterior.nc --report report.html")
     return _exit_code(posterior)
 
 
@@ -148,6 +172,74 @@ def exact(
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
     return _exit_code(posterior)
+
+
+@app.command
+def report(
+    result: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.html")] = None,
+    title: str | None = None,
+    open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
+) -> int:
+    """Write the report of a saved result: one HTML file with the graph, the edges and the diagnostics.
+
+    Parameters
+    ----------
+    result
+        The result, as "parnidag sample -o FILE.nc" saved it.
+    output
+        Write the report here. Default: beside the result, under its name with .html.
+    title
+        Heading of the report. Default: the name of the result.
+    open_
+        Open the report in the browser.
+    """
+    path = result.with_suffix(".html") if output is None else output
+    check_report(path, result)
+
+    from parnidag.storage import load
+
+    deliver_report(load(result), path, open_, title=result.stem if title is None else title)
+    return 0
+
+
+@app.command
+def compare(
+    *results: Path,
+    truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
+    difference: float = 0.05,
+) -> int:
+    """Compare saved results with one another, or with a known graph.
+
+    Parameters
+    ----------
+    results
+        Results (FILE.nc) over the same nodes: two to compare with one another, or any number with --truth.
+    truth
+        The true graph: a row for each parent, a column for each child, 1 for an edge ("parnidag simulate --truth").
+    difference
+        List the edges whose probabilities differ by more than this.
+    """
+    if len(results) < (1 if truth is not None else 2):
+        raise ParnidagError("compare needs two results (FILE.nc), or one and --truth FILE.csv")
+    if len(results) > 2 and truth is None:
+        raise ParnidagError(f"compare takes two results, not {len(results)}; any number with --truth FILE.csv")
+    if not 0 <= difference <= 1:
+        raise ParnidagError(f"--difference {difference:g} must be between 0 and 1")
+
+    from parnidag.storage import load
+
+    found = {str(path): load(path) for path in results}
+    if len(found) < len(results):
+        raise ParnidagError("compare: a result is named twice")
+    if len(found) == 2:
+        first, second = found.values()
+        print_differences(first, second, difference)
+    if truth is not None:
+        print_against_truth(found, truth)
+    return 0
 
 
 @app.command

@@ -6,6 +6,8 @@ Everything heavy is imported inside the methods, so that ``--help`` answers at o
 from __future__ import annotations
 
 import os
+import tempfile
+import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,6 +250,9 @@ class OutputOptions:
     edges_csv: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None
     """Save the matrix of edge probabilities here: a row for each parent, a column for each child."""
 
+    report: Annotated[Path | None, Parameter(metavar="FILE.html")] = None
+    """Write a report to look at here: one HTML file with the graph, the edges and the diagnostics."""
+
     threshold: float = 0.5
     """Print the edges at least this probable."""
 
@@ -261,10 +266,11 @@ class OutputOptions:
             raise ParnidagError(f"--threshold {self.threshold:g} must be between 0 and 1")
         if self.output is not None and self.output.suffix != ".nc":
             raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
-        if self.quiet and self.output is None and self.edges_csv is None:
-            raise ParnidagError("--quiet without --output or --edges-csv would leave nothing of the result")
+        if self.quiet and self.output is None and self.edges_csv is None and self.report is None:
+            raise ParnidagError("--quiet without --output, --edges-csv or --report would leave nothing of the result")
         check_writable("--output", self.output, data)
         check_writable("--edges-csv", self.edges_csv, data, self.output)
+        check_report(self.report, data, self.output, self.edges_csv)
 
     def deliver(self, posterior: Posterior) -> None:
         """Save first, so that nothing on the screen can cost the result, then print."""
@@ -277,14 +283,40 @@ class OutputOptions:
             write_csv(
                 self.edges_csv, list(table.columns), table.to_numpy(), row_names=list(table.index), corner="parent"
             )
+        if self.report is not None:
+            posterior.report(self.report)
         if self.quiet:
             return
         print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
         print_conclusion(posterior)
-        for path in filter(None, (self.output, self.edges_csv)):
+        for path in filter(None, (self.output, self.edges_csv, self.report)):
             say(f"Saved {path}")
         if self.output is None:
             say("The posterior itself was not saved: add -o posterior.nc to keep it.")
+
+
+DEMO_REPORT = "parnidag-demo.html"
+
+
+def demo_report_path() -> Path:
+    """Return where the demo writes its report: here, or in the folder for temporary files if that cannot be written."""
+    here = Path(DEMO_REPORT)
+    return here if os.access(Path(), os.W_OK) else Path(tempfile.gettempdir()) / DEMO_REPORT
+
+
+def check_report(path: Path | None, *others: Path | None) -> None:
+    """Refuse a report that cannot be written, before hours are spent on it."""
+    if path is not None and path.suffix not in (".html", ".htm"):
+        raise ParnidagError(f"--report {path}: the report is an HTML file, so name it *.html")
+    check_writable("--report", path, *others)
+
+
+def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> None:
+    """Write the report, say where it is, and open it if asked to."""
+    written = posterior.report(path, title=title)
+    say(f"Report: {written}")
+    if show and not webbrowser.open(written.resolve().as_uri()):
+        say("No browser could be started here: open the file yourself.")
 
 
 def _named_value(option: str, text: str) -> tuple[str, str]:

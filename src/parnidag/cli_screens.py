@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from parnidag.posterior import Posterior
     from parnidag.simulation import Simulation
 
+NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
+"""Headings of columns that are aligned at the right."""
+
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
 
@@ -28,7 +31,7 @@ def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
     formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
     known = [name for name in formats if name in probable and probable[name].notna().any()]
     rows = [
-        [str(row["parent"]), str(row["child"]), *(_cell(row[name], formats[name]) for name in known)]
+        [str(row["parent"]), str(row["child"]), *(cell(row[name], formats[name]) for name in known)]
         for row in probable.to_dict("records")
     ]
     print_table(["parent", "child", *known], rows)
@@ -95,7 +98,7 @@ def in_option_words(text: str) -> str:
     return text
 
 
-def _cell(value: object, number_format: str) -> str:
+def cell(value: object, number_format: str) -> str:
     """Format a value; a figure that does not exist is a dash, not a "nan"."""
     missing = value is None or value != value
     return "-" if missing else format(value, number_format)
@@ -118,7 +121,7 @@ def say(text: str) -> None:
 def print_table(headings: list[str], rows: list[list[str]]) -> None:
     """Print a table: drawn for the width of a terminal, aligned plain text in a pipe."""
     widths = [max(len(line[k]) for line in [headings, *rows]) for k in range(len(headings))]
-    numeric = [heading in ("probability", "mcse", "ess", "rhat") for heading in headings]
+    numeric = [heading in NUMERIC for heading in headings]
     if not sys.stdout.isatty():
         for line in [headings, *rows]:
             cells = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(line, widths, numeric, strict=True)]

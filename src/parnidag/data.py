@@ -7,10 +7,12 @@ Everything a user can get wrong with the contents of a table is refused here (an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.column_summary import as_html, describe_levels, describe_numbers
 from parnidag.columns import Coding
 from parnidag.errors import DataError
 from parnidag.gram import Spread, Standardised, row_blocks, scaled, spread_of, standardise, unscaled
@@ -252,6 +254,21 @@ class Data:
         """
         return group_by_rows(self.intervened, self.n_nodes)
 
+    def describe(self) -> dict[str, Any]:
+        """Give the table in a few figures, as JSON can hold them: rows, kind, and a line for each column.
+
+        Examples
+        --------
+        >>> Data([["f", True], ["m", False], ["f", False]], names=["sex", "ill"]).describe()["columns"][0]
+        {'name': 'sex', 'levels': 2, 'most_frequent': 'f', 'share': 0.666667}
+        """
+        if self.kind == "discrete":
+            levels = self.discrete()
+            columns = describe_levels(self.names, levels.codes, levels.labels)
+        else:
+            columns = describe_numbers(self.names, self.values)
+        return {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows, "columns": columns}
+
     def _standard(self) -> Standardised:
         if self._standardised is None:
             refuse_coded(self.names, self._codings)
@@ -288,6 +305,9 @@ class Data:
             nodes, rows = (int(self.intervened.any(axis=axis).sum()) for axis in (0, 1))
             changed = f"; {_count(nodes, 'node')} set in {_count(rows, 'row')}"
         return f"Data({self.n_rows} rows × {self.n_nodes} columns{kind}: {shorten(self.names)}{changed}{dropped})"
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.describe()["columns"])
 
 
 def as_data(table: object, missing: str = "raise") -> Data:

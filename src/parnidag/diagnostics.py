@@ -1,4 +1,4 @@
-"""Have the chains converged? A verdict in words on the figures of `convergence.py`, and what to do next.
+"""Have the chains converged? The figures of `convergence.py` put together, with the verdict in words.
 
 A figure that does not exist, such as the R-hat of an edge that never changed, is None here, never a flattering number.
 """
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from parnidag.convergence import (
-    MINIMUM_DRAWS,
     Floats,
     bulk_ess,
     chain_probabilities,
@@ -28,22 +27,16 @@ from parnidag.convergence import (
     tail_ess,
 )
 from parnidag.mode_words import edge_label as edge_label
-from parnidag.mode_words import group_lines, node_list, same_start_note, separation, separation_advice
-from parnidag.modes import ModeGroup, common_chain_groups, find_modes, same_start
+from parnidag.mode_words import group_lines
+from parnidag.modes import ModeGroup, common_chain_groups, find_modes
 from parnidag.record import RunRecord
-
-RHAT_LIMIT = 1.05
-"""Above it the halves of the chains differ by more than their own noise. A stricter 1.01 is usual for a few parameters;
-here the worst of thousands of edges is taken, which exceeds 1.01 by chance alone."""
-
-DISAGREEMENT_LIMIT = 0.1
-"""Two chains whose probabilities of an edge differ by more than this can put it into different classes of evidence."""
-
-ESS_LIMIT_PER_CHAIN = 50.0
-"""With fewer effective draws of the log posterior a chain, R-hat itself is too noisy to be believed."""
+from parnidag.verdict import DISAGREEMENT_LIMIT, RHAT_LIMIT, exact_verdict, judge, shown
 
 WORST_EDGES = 10
 """How many of the edges that the chains disagree on most are named."""
+
+TOP_COUNTS = (1, 10, 100)
+"""For how many of the most frequent graphs their share of the draws is given."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +76,13 @@ class Diagnostics:
         needed; only of moves that draw from tables.
     timings : dict
         Seconds by stage.
+    distinct_graphs : int
+        Different graphs among the stored draws.
+    top_graphs_mass : dict
+        Share of the stored draws that are one of the 1, 10 and 100 most frequent graphs; empty without draws. A small
+        share says that no single graph stands for the posterior.
+    effective_draws_per_second : float or None
+        Effective sample size of the log posterior for each CPU second of all chains, tuning included.
     converged : bool or None
         None when it cannot be said: one chain that looks settled, or too few draws to judge.
     verdict : str
@@ -114,6 +114,9 @@ class Diagnostics:
     move_cost: dict[str, float]
     move_outside: dict[str, list[float]]
     timings: dict[str, float]
+    distinct_graphs: int
+    top_graphs_mass: dict[int, float]
+    effective_draws_per_second: float | None
     converged: bool | None
     verdict: str
     advice: list[str]
@@ -135,6 +138,13 @@ class Diagnostics:
             remarks.append(f"{np.mean(self.move_outside[move]):.1%} off tables")
         return _by_chain(self.move_acceptance[move]) + (f"  ({', '.join(remarks)})" if remarks else "")
 
+    def _about_graphs(self) -> str:
+        """Say how the draws spread over graphs, and how fast they come."""
+        shares = ", ".join(f"{share:.1%} in the {_top(count)}" for count, share in self.top_graphs_mass.items())
+        told = f"{self.distinct_graphs:,} distinct among the draws" + (f"; {shares}" if shares else "")
+        speed = self.effective_draws_per_second
+        return told + (f"; {_short(speed)} effective draws a CPU second" if speed is not None else "")
+
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
         lines += [line for item in self.advice for line in _wrapped("advice", item)]
@@ -143,12 +153,13 @@ class Diagnostics:
         if self.iterations is None:  # exact: there were no chains to speak of
             return "\n".join(lines)
         figures = {
-            "log posterior": f"R-hat {_shown(self.rhat_log_posterior)}, ESS {_shown(self.ess_log_posterior, 0)} bulk, "
-            f"{_shown(self.ess_tail_log_posterior, 0)} tail",
-            "edges": f"R-hat at most {_shown(self.rhat_edges_max)}, {self.edges_rhat_above} above {RHAT_LIMIT}; "
-            f"ESS at least {_shown(self.ess_edges_min, 0)}",
-            "between chains": f"differ by at most {_shown(self.disagreement_max, 3)}, "
-            f"root mean square {_shown(self.disagreement_rms, 4)}",
+            "log posterior": f"R-hat {shown(self.rhat_log_posterior)}, ESS {shown(self.ess_log_posterior, 0)} bulk, "
+            f"{shown(self.ess_tail_log_posterior, 0)} tail",
+            "edges": f"R-hat at most {shown(self.rhat_edges_max)}, {self.edges_rhat_above} above {RHAT_LIMIT}; "
+            f"ESS at least {shown(self.ess_edges_min, 0)}",
+            "graphs": self._about_graphs(),
+            "between chains": f"differ by at most {shown(self.disagreement_max, 3)}, "
+            f"root mean square {shown(self.disagreement_rms, 4)}",
         }
         if self.acceptance is not None:
             figures["acceptance"] = _by_chain(self.acceptance)
@@ -174,10 +185,8 @@ def _json_ready(value: Any) -> Any:
     return value
 
 
-def _shown(value: float | None, digits: int = 2) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
+def _top(count: int) -> str:
+    return "most frequent" if count == 1 else f"top {count}"
 
 
 def _by_chain(values: Sequence[float]) -> str:
@@ -216,7 +225,8 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "modes": modes,
         "chain_groups": common_chain_groups(modes),
     }
-    verdict = _exact_verdict() if record.exact_probabilities is not None else _judge(record, figures, spread)
+    figures |= _graph_figures(record, figures["ess_log_posterior"])
+    verdict = exact_verdict() if record.exact_probabilities is not None else judge(record, figures, spread)
     return Diagnostics(**figures, **_run_figures(record), **verdict)
 
 
@@ -240,6 +250,17 @@ def _worst_edges(record: RunRecord, spread: Floats, chains: Floats) -> list[tupl
         for edge, code in zip(worst, record.edge_codes[worst].tolist(), strict=True)
         if spread[edge] > 0
     ]
+
+
+def _graph_figures(record: RunRecord, ess: float | None) -> dict[str, Any]:
+    """Say how many graphs the draws are spread over, and how many effective draws a CPU second brings."""
+    counts = np.sort(np.bincount(record.graph_index.ravel(), minlength=1))[::-1]
+    seconds = float(np.sum(record.statistics.get("cpu_seconds", 0.0)))
+    return {
+        "distinct_graphs": len(record.graph_offsets) - 1,
+        "top_graphs_mass": {count: float(counts[:count].sum() / counts.sum()) for count in TOP_COUNTS if counts.sum()},
+        "effective_draws_per_second": ess / seconds if ess is not None and seconds > 0 else None,
+    }
 
 
 def _run_figures(record: RunRecord) -> dict[str, Any]:
@@ -270,113 +291,3 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
         "iterations_per_second": speed,
         "timings": timings,
     }
-
-
-def _exact_verdict() -> dict[str, Any]:
-    return {"converged": True, "verdict": "exact: no Monte-Carlo error", "advice": []}
-
-
-def _judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[str, Any]:
-    """Apply the limits at the top of this file, the gravest finding first."""
-    problems, advice = _problems(record, figures, spread)
-    n_chains = int((record.batch_iterations.sum(axis=1) > 0).sum())
-    known = [figures[name] for name in ("rhat_log_posterior", "rhat_edges_max") if figures[name] is not None]
-    converged: bool | None
-    if n_chains < 2:
-        advice.append("differences between chains cannot be known from one chain: run chains=4")
-    if problems:
-        converged, verdict = False, f"not converged: {problems[0]}"
-    elif n_chains < 2:
-        converged, verdict = None, "cannot be known: one chain has nothing to be compared with"
-    elif not _anything_moved(record):
-        converged = None
-        verdict = "cannot be known: no chain ever left its first graph"
-        advice.append("either one graph has nearly all the probability, or the chains are stuck: try other starts")
-    elif not known or _too_short(record, figures, n_chains):
-        converged = None
-        verdict = "too short to say: the chains agree so far, but on too few effective draws"
-        advice.append(f"run longer: draws={_more_draws(record)}")
-    else:
-        converged = True
-        verdict = (
-            f"converged: {n_chains} chains agree on every edge to within {figures['disagreement_max']:.3f} "
-            f"(R-hat at most {max(known):.2f})"
-        )
-    if not figures["modes"]:
-        advice += _about_starts(record, n_chains)
-    if record.settings.get("interrupted"):
-        advice.append("the run was interrupted: these figures are for the part that was done")
-    return {"converged": converged, "verdict": verdict, "advice": advice}
-
-
-def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tuple[list[str], list[str]]:
-    """Find what speaks against convergence, and what to do about each finding."""
-    problems, advice = [], []
-    apart = int((spread > DISAGREEMENT_LIMIT).sum())
-    separated = bool(figures["chain_groups"])
-    if apart:
-        edges = "1 edge" if apart == 1 else f"{apart} edges"
-        by_how_much = f"chains disagree on {edges}, by up to {figures['disagreement_max']:.2f}"
-        problems.append(separation(figures["modes"], figures["chain_groups"]) if separated else by_how_much)
-        advice += _about_disagreement(record, figures, edges)
-    if figures["edges_rhat_above"]:
-        above = figures["edges_rhat_above"]
-        problems.append(f"R-hat of {above} edge{'s' * (above > 1)} above {RHAT_LIMIT}")
-        if not apart:
-            advice.append(f"chains still drift: run longer (draws={_more_draws(record)}) with a longer tune")
-    if (figures["rhat_log_posterior"] or 0.0) > RHAT_LIMIT:
-        rhat = _shown(figures["rhat_log_posterior"])
-        problems.append(f"R-hat of the log posterior is {rhat}")
-        if not separated:  # modes of different height have such an R-hat, and no climb
-            climb = "raise tune, so that its climb is not kept"
-            advice.append(f"the log posterior has not settled (R-hat {rhat}): {climb}")
-    return problems, advice
-
-
-def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) -> list[str]:
-    """Name the edge that chains disagree on most, and say what helps: it depends on whether they move at all."""
-    parent, child, by_chain = figures["worst_edges"][0]
-    most = f"{edge_label(parent, child)} ({min(by_chain):.2f} … {max(by_chain):.2f})"
-    longer = f"run longer (draws={_more_draws(record)})"
-    if not figures["chain_groups"]:
-        return [
-            f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
-            "with more chains, or with another sampler"
-        ]
-    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}))
-    slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
-    if slow:
-        advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")
-    return [f"chains disagree on {edges}, most on {most}: look whether columns nearly repeat one another", *advice]
-
-
-def _about_starts(record: RunRecord, n_chains: int) -> list[str]:
-    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out.
-
-    Searches that end at the same graph independently are evidence, not a want of it.
-    """
-    searched = record.settings.get("start") == "searched"
-    edges = same_start(record) if n_chains > 1 and not searched else None
-    if edges is None:
-        return []
-    required = int(dict(record.settings.get("prior") or {}).get("required_edges", 0))
-    return [same_start_note(n_chains, len(edges), len(edges) == required)]
-
-
-def _anything_moved(record: RunRecord) -> bool:
-    counts, lengths = record.batch_counts.sum(axis=1), record.batch_iterations.sum(axis=1)
-    return bool(((counts > 0) & (counts < lengths[:, None])).any())
-
-
-def _too_short(record: RunRecord, figures: dict[str, Any], n_chains: int) -> bool:
-    if record.log_posterior.shape[1] < MINIMUM_DRAWS:
-        return True
-    if figures["rhat_edges_max"] is None:  # edges changed, but the run was stopped before its chains had two halves
-        return True
-    ess = figures["ess_log_posterior"]  # None here: the log posterior never changes, which is no shortage of draws
-    return ess is not None and ess < ESS_LIMIT_PER_CHAIN * n_chains
-
-
-def _more_draws(record: RunRecord) -> int:
-    """Four times as many: halves the Monte-Carlo error."""
-    return 4 * max(int(record.settings.get("draws") or record.log_posterior.shape[1]), 1)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,63 +11,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from parnidag._version import __version__
-from parnidag.convergence import chain_probabilities, edge_ess, edge_mcse, edge_rhat
+from parnidag._types import is_number
 from parnidag.diagnostics import Diagnostics, diagnose, edge_label
+from parnidag.edge_table import edge_table
 from parnidag.errors import ParnidagError
-from parnidag.record import RunRecord, settings_json
+from parnidag.posterior_graphs import PosteriorGraphs
+from parnidag.posterior_html import as_html
+from parnidag.record import settings_json
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
 
-    import networkx as nx
     import xarray as xr
 
     from parnidag.space import SearchSpace
-
-INCLUDED_FROM = 0.9
-"""Posterior probability from which `summary` calls an edge included: odds of 9 to 1."""
-
-EXCLUDED_UP_TO = 0.1
-"""Posterior probability up to which `summary` calls an edge excluded."""
-
-EXPANDED_LIMIT_BYTES = 2 * 1024**3
-"""Largest array of expanded graphs that is made without complaint."""
-
-_DRAWS_AT_ONCE = 4096
-"""Draws expanded in one step: bounds the index arrays that the expansion needs."""
 
 _SHOWN_EDGES = 8
 _LINE = 80
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BestGraph:
-    """The graph with the highest log posterior that the run met.
-
-    Attributes
-    ----------
-    adjacency : (n, n) bool array
-        ``adjacency[i, j]`` means i → j.
-    edges : list of (parent, child) names
-    log_posterior : float
-    """
-
-    adjacency: NDArray[np.bool_]
-    edges: list[tuple[str, str]]
-    log_posterior: float
-
-    def __repr__(self) -> str:
-        shown = [edge_label(*edge) for edge in self.edges[:_SHOWN_EDGES]]
-        lines = [f"BestGraph: {len(self.edges)} edges, log posterior {self.log_posterior:.4f}"]
-        lines += [f"  {label}" for label in shown]
-        if len(self.edges) > len(shown):
-            lines.append(f"  … and {len(self.edges) - len(shown)} more")
-        return "\n".join(lines)
-
-
-class Posterior:
+class Posterior(PosteriorGraphs):
     """The posterior over graphs, as `parnidag.sample` and `parnidag.exact` return it.
 
     Parameters
@@ -81,6 +41,7 @@ class Posterior:
     Examples
     --------
     >>> import numpy as np
+    >>> from parnidag.record import RunRecord
     >>> exact = RunRecord(
     ...     nodes=("rain", "wet"), log_posterior=np.zeros((0, 0)), graph_index=np.zeros((0, 0), np.int64),
     ...     graph_offsets=np.zeros(1, np.int64), graph_edges=np.zeros(0, np.int32), edge_codes=np.zeros(0, np.int32),
@@ -97,24 +58,6 @@ class Posterior:
     >>> posterior.edge_probabilities.loc["rain", "wet"].item()
     0.75
     """
-
-    def __init__(self, record: RunRecord) -> None:
-        if record.exact_probabilities is None and not record.batch_iterations.sum():
-            raise ParnidagError(
-                "the run has no kept iterations, so there is no posterior to show: it ended while tuning; "
-                "let it run longer or lower tune"
-            )
-        self._record = record
-
-    @property
-    def record(self) -> RunRecord:
-        """The plain arrays behind this result."""
-        return self._record
-
-    @property
-    def nodes(self) -> list[str]:
-        """Names of the nodes, in the order of every matrix here."""
-        return list(self._record.nodes)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -133,21 +76,11 @@ class Posterior:
         return SearchSpace.read(self._record.nodes, described)
 
     @property
-    def log_evidence(self) -> float | None:
-        """The log evidence log p(D), the log of the sum over all graphs; None unless the result is exact."""
-        return self._record.log_evidence
-
-    @property
     def log_posterior(self) -> NDArray[np.float64]:
         """The log p(D|G) plus the log prior weight of every stored draw, (chain, draw), read-only."""
         view = self._record.log_posterior.view()
         view.flags.writeable = False
         return view
-
-    @property
-    def n_graphs(self) -> int:
-        """Number of distinct graphs among the stored draws."""
-        return len(self._record.graph_offsets) - 1
 
     @property
     def edge_probabilities(self) -> pd.DataFrame:
@@ -156,115 +89,7 @@ class Posterior:
         The mean over chains of the share of *all* kept iterations, not only stored draws, that have the edge; exact
         values if the result is exact.
         """
-        names = self.nodes
-        return pd.DataFrame(
-            self._probabilities.copy(), index=pd.Index(names, name="parent"), columns=pd.Index(names, name="child")
-        )
-
-    @cached_property
-    def _probabilities(self) -> NDArray[np.float64]:
-        record, n = self._record, len(self._record.nodes)
-        if record.exact_probabilities is not None:
-            return record.exact_probabilities
-        flat = np.zeros(n * n)
-        flat[record.edge_codes] = chain_probabilities(record.batch_counts, record.batch_iterations).mean(axis=0)
-        flat[record.rare_codes] = record.rare_probabilities
-        return flat.reshape(n, n)
-
-    @property
-    def best(self) -> BestGraph | None:
-        """The best graph seen in any iteration; None if the result has none (an exact one without draws)."""
-        record = self._record
-        if not math.isfinite(record.best_log_posterior):
-            return None
-        n = len(record.nodes)
-        edges = [(record.nodes[code // n], record.nodes[code % n]) for code in record.best_edges.tolist()]
-        return BestGraph(self._adjacency(record.best_edges), edges, float(record.best_log_posterior))
-
-    # ── graphs ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def graphs(self) -> NDArray[np.bool_]:
-        """All stored graphs, (chain, draw, parent, child), expanded anew on every access.
-
-        Raises
-        ------
-        ParnidagError
-            If the array would exceed 2 GiB; `graph_at` gives the graphs one at a time.
-        """
-        n = len(self._record.nodes)
-        shape = (*self._record.graph_index.shape, n, n)
-        _refuse_beyond_limit(
-            shape, "posterior.graphs", "take graphs one at a time with posterior.graph_at(chain, draw)"
-        )
-        expanded = np.zeros((self._record.graph_index.size, n * n), dtype=np.bool_)
-        for start, rows, codes in self._edges_of_draws():
-            expanded[start + rows, codes] = True
-        return expanded.reshape(shape)
-
-    def graph_at(self, chain: int, draw: int) -> NDArray[np.bool_]:
-        """Return one stored graph as an adjacency matrix; ``graph[i, j]`` means i → j.
-
-        Parameters
-        ----------
-        chain, draw : int
-            Position in `log_posterior`; negative numbers count from the end.
-        """
-        record = self._record
-        try:
-            graph = record.graph_index[chain, draw]
-        except IndexError:
-            chains, draws = record.graph_index.shape
-            raise ParnidagError(
-                f"chain, draw: ({chain}, {draw}) is outside the stored {chains} chains × {draws} draws"
-            ) from None
-        return self._adjacency(record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]])
-
-    def _adjacency(self, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-        n = len(self._record.nodes)
-        flat = np.zeros(n * n, dtype=np.bool_)
-        flat[codes] = True
-        return flat.reshape(n, n)
-
-    def _edges_of_draws(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield the edges of all draws in blocks: the block's first draw, then each edge's draw within it and code."""
-        record = self._record
-        flat_index = record.graph_index.ravel()
-        sizes = np.diff(record.graph_offsets)
-        for start in range(0, len(flat_index), _DRAWS_AT_ONCE):
-            graphs = flat_index[start : start + _DRAWS_AT_ONCE]
-            lengths = sizes[graphs]
-            ends = np.cumsum(lengths)
-            rows = np.repeat(np.arange(len(graphs)), lengths)
-            within = np.arange(len(rows)) - np.repeat(ends - lengths, lengths)
-            yield start, rows, record.graph_edges[np.repeat(record.graph_offsets[graphs], lengths) + within]
-
-    def graph(self, threshold: float = 0.5) -> nx.DiGraph:
-        """Return the edges of at least a given posterior probability as a networkx graph.
-
-        It is a summary of the edges one by one, not a draw: with several plausible graphs it can contain cycles, above
-        all with a threshold of 0.5 or less, and it need not be the most probable graph (`best`).
-
-        Parameters
-        ----------
-        threshold : float, default 0.5
-            Smallest probability of an edge that is shown, above 0 and at most 1.
-
-        Returns
-        -------
-        networkx.DiGraph
-            All nodes, and the edges with an attribute `probability`.
-        """
-        if not _is_number(threshold) or not 0 < threshold <= 1:
-            raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {threshold!r}")
-        import networkx as nx
-
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self._record.nodes)
-        for parent, child in np.argwhere(self._probabilities >= threshold).tolist():
-            probability = float(self._probabilities[parent, child])
-            graph.add_edge(self._record.nodes[parent], self._record.nodes[child], probability=probability)
-        return graph
+        return self._labelled(self._probabilities.copy())
 
     # ── summaries ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -280,44 +105,15 @@ class Posterior:
         -------
         pandas.DataFrame
             Columns `parent`, `child`, `probability`; `mcse`, the Monte-Carlo standard error of the probability; `ess`,
-            the number of independent graphs it is worth; `rhat`, split R-hat; and `evidence`: "included" from a
-            posterior probability of 0.9, "excluded" up to 0.1, "inconclusive" between. The three figures are <NA> for
-            an edge that never changed, for which a run cannot know them, for exact results, which have no error, and
-            beyond the 20,000 most frequent edges, for which alone they are kept.
+            the number of independent graphs it is worth; `rhat`, split R-hat; `prior`, the edge's marginal probability
+            under the prior; `bayes_factor`, by which the data multiply its odds; and `evidence`: "included" from a
+            Bayes factor of 10, "excluded" up to 1/10, "inconclusive" between, "required" or "forbidden" where the prior
+            leaves no choice. `mcse`, `ess` and `rhat` are <NA> for an edge that never changed, for which a run cannot
+            know them, for exact results, which have no error, and beyond the 20,000 most frequent edges, for which
+            alone they are kept.
         """
         _check_min_probability(min_probability)
-        n = len(self._record.nodes)
-        probabilities = self._probabilities.ravel()
-        listed = np.flatnonzero((probabilities >= min_probability) & ~np.eye(n, dtype=bool).ravel())
-        listed = listed[np.argsort(-probabilities[listed], kind="stable")]
-        names = np.array(self._record.nodes, dtype=object)
-        table: dict[str, Any] = {
-            "parent": names[listed // n],
-            "child": names[listed % n],
-            "probability": probabilities[listed],
-        }
-        for name, values in self._edge_figures.items():
-            flat = np.full(n * n, np.nan)
-            flat[self._record.edge_codes] = values
-            table[name] = pd.array(flat[listed], dtype="Float64")
-            table[name][np.isnan(flat[listed])] = pd.NA
-        shown = probabilities[listed]
-        table["evidence"] = np.where(
-            shown >= INCLUDED_FROM, "included", np.where(shown <= EXCLUDED_UP_TO, "excluded", "inconclusive")
-        )
-        return pd.DataFrame(table)
-
-    @cached_property
-    def _edge_figures(self) -> dict[str, NDArray[np.float64]]:
-        """Monte-Carlo error, ESS and R-hat of every edge seen; NaN where there is none to report."""
-        record = self._record
-        if record.exact_probabilities is not None:
-            return {name: np.full(len(record.edge_codes), np.nan) for name in ("mcse", "ess", "rhat")}
-        counts, lengths = record.batch_counts, record.batch_iterations
-        mcse = edge_mcse(counts, lengths)
-        probabilities = self._probabilities.ravel()[record.edge_codes]
-        ess = edge_ess(probabilities, mcse, int(lengths.sum()))
-        return {"mcse": mcse, "ess": ess, "rhat": edge_rhat(counts, lengths)}
+        return edge_table(self._record, self._probabilities, min_probability)
 
     def diagnostics(self) -> Diagnostics:
         """Judge convergence: R-hat, effective sample sizes, between-chain disagreement, a verdict and advice."""
@@ -327,13 +123,21 @@ class Posterior:
     def _diagnostics(self) -> Diagnostics:
         return diagnose(self._record)
 
-    def __repr__(self) -> str:
-        record, table = self._record, self.summary().head(_SHOWN_EDGES)
+    def _headline(self) -> str:
+        """Say how large the result is."""
+        record = self._record
         chains, draws = record.graph_index.shape
         parts = [f"{len(record.nodes)} nodes"] + (["exact"] if record.exact_probabilities is not None else [])
         if draws:
             parts.append(f"{chains} chain{'s' * (chains != 1)} × {draws} draws ({self.n_graphs} distinct graphs)")
-        lines = ["Posterior: " + ", ".join(parts)]
+        return "Posterior: " + ", ".join(parts)
+
+    def _repr_html_(self) -> str:
+        return as_html(self._headline(), self.summary(), self.diagnostics())
+
+    def __repr__(self) -> str:
+        table = self.summary().head(_SHOWN_EDGES)
+        lines = [self._headline()]
         for parent, child, probability in zip(table["parent"], table["child"], table["probability"], strict=True):
             lines.append(f"  {edge_label(parent, child):<52} {probability:.2f}")
         verdict = self.diagnostics().verdict
@@ -361,47 +165,9 @@ class Posterior:
             JSON attributes of the root.
         """
         _check_min_probability(min_probability)
-        record = self._record
-        chains, draws = record.graph_index.shape
-        coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
-        present, labels = self._present_edges(min_probability)
-        edge_count = np.diff(record.graph_offsets)[record.graph_index]
-        import xarray as xr
+        from parnidag.datatree import datatree_of
 
-        posterior = xr.Dataset(
-            {"present": (("chain", "draw", "edge"), present), "edge_count": (("chain", "draw"), edge_count)},
-            coords=coordinates | {"edge": labels},
-        )
-        stats = xr.Dataset({"lp": (("chain", "draw"), record.log_posterior.copy())}, coords=coordinates)
-        edges = xr.Dataset(
-            {"probability": (("parent", "child"), self._probabilities.copy())},
-            coords={"parent": self.nodes, "child": self.nodes},
-        )
-        about = {"inference_library": "parnidag", "inference_library_version": __version__}
-        for dataset in (posterior, stats):
-            dataset.attrs.update(about)
-        tree = xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats, "edges": edges})
-        statistics = {name: values.tolist() for name, values in record.statistics.items()}
-        tree.attrs.update(about | {"settings": settings_json(record), "statistics": json.dumps(statistics)})
-        return tree
-
-    def _present_edges(self, min_probability: float) -> tuple[NDArray[np.int8], list[str]]:
-        record, n = self._record, len(self._record.nodes)
-        stored = np.unique(record.graph_edges)
-        stored = stored[self._probabilities.ravel()[stored] >= min_probability]
-        shape = (*record.graph_index.shape, len(stored))
-        _refuse_beyond_limit(
-            shape, "posterior.to_datatree()", "leave out rare edges, as in to_datatree(min_probability=0.01)"
-        )
-        column = np.full(n * n, -1)
-        column[stored] = np.arange(len(stored))
-        present = np.zeros((record.graph_index.size, len(stored)), dtype=np.int8)  # ArviZ subtracts, bools cannot
-        for start, rows, codes in self._edges_of_draws():
-            columns = column[codes]
-            wanted = columns >= 0
-            present[start + rows[wanted], columns[wanted]] = 1
-        labels = [f"{record.nodes[code // n]} → {record.nodes[code % n]}" for code in stored.tolist()]
-        return present.reshape(shape), labels
+        return datatree_of(self._record, self._probabilities, min_probability)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a netCDF file that `parnidag.load` reads; an existing file is replaced in one step.
@@ -415,21 +181,26 @@ class Posterior:
 
         return save_record(self._record, path)
 
+    def report(self, path: str | os.PathLike[str] = "report.html", title: str | None = None) -> Path:
+        """Write a report to look at: one HTML file that needs no network, with the graph, edges, traces and verdict.
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+        Parameters
+        ----------
+        path : path, default "report.html"
+            The file to write; an existing one is replaced in one step.
+        title : str, optional
+            Heading of the report.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+        """
+        from parnidag.report.build import write_report
+
+        return write_report(self, path, title=title)
 
 
 def _check_min_probability(value: float) -> None:
-    if not _is_number(value) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise ParnidagError(f"min_probability: must be a number from 0 to 1, not {value!r}")
-
-
-def _refuse_beyond_limit(shape: tuple[int, ...], what: str, instead: str) -> None:
-    size = math.prod(shape)
-    if size > EXPANDED_LIMIT_BYTES:
-        dimensions = " × ".join(map(str, shape))
-        raise ParnidagError(
-            f"{what} would need {size / 1024**3:.1f} GiB ({dimensions} bytes), more than the "
-            f"{EXPANDED_LIMIT_BYTES / 1024**3:.0f} GiB allowed: {instead}"
-        )

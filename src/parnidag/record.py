@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+
+EXPANDED_LIMIT_BYTES = 2 * 1024**3
+"""Largest array of expanded graphs that is made without complaint."""
+
+_DRAWS_AT_ONCE = 4096
+"""Draws expanded in one step: bounds the index arrays that the expansion needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,8 @@ class RunRecord:
     start_offsets, start_edges : (chain + 1,) int64 and flat int32 arrays, or None
         The graphs that the chains started from, required edges included: the sorted codes of chain c's are
         ``start_edges[start_offsets[c]:start_offsets[c + 1]]``. None if unknown: exact results and older files.
+    prior_probabilities : (n, n) float64 array or None
+        Marginal probability of every edge under the prior, 1 if required and 0 if forbidden; None in older files.
     """
 
     nodes: tuple[str, ...]
@@ -67,6 +77,7 @@ class RunRecord:
     rare_probabilities: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     start_offsets: NDArray[np.int64] | None = None
     start_edges: NDArray[np.int32] | None = None
+    prior_probabilities: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         problem = self._inconsistency()
@@ -97,6 +108,8 @@ class RunRecord:
             == self.rare_probabilities.shape,
             "exact_probabilities must be (n, n)": self.exact_probabilities is None
             or self.exact_probabilities.shape == (n, n),
+            "prior_probabilities must be (n, n)": self.prior_probabilities is None
+            or self.prior_probabilities.shape == (n, n),
             "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": (
                 self.start_edges is None
                 if self.start_offsets is None
@@ -117,6 +130,30 @@ class RunRecord:
 def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:
     """Do the offsets cut an array of this length into consecutive pieces?"""
     return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == length and bool((np.diff(offsets) >= 0).all())
+
+
+def edges_of_draws(record: RunRecord) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int32]]]:
+    """Yield the edges of all draws in blocks: the block's first draw, then each edge's draw within it and code."""
+    flat_index = record.graph_index.ravel()
+    sizes = np.diff(record.graph_offsets)
+    for start in range(0, len(flat_index), _DRAWS_AT_ONCE):
+        graphs = flat_index[start : start + _DRAWS_AT_ONCE]
+        lengths = sizes[graphs]
+        ends = np.cumsum(lengths)
+        rows = np.repeat(np.arange(len(graphs)), lengths)
+        within = np.arange(len(rows)) - np.repeat(ends - lengths, lengths)
+        yield start, rows, record.graph_edges[np.repeat(record.graph_offsets[graphs], lengths) + within]
+
+
+def refuse_beyond_limit(shape: tuple[int, ...], what: str, instead: str) -> None:
+    """Refuse to expand draws into an array of one byte a cell that is too large, and say what to do instead."""
+    size = math.prod(shape)
+    if size > EXPANDED_LIMIT_BYTES:
+        dimensions = " × ".join(map(str, shape))
+        raise ParnidagError(
+            f"{what} would need {size / 1024**3:.1f} GiB ({dimensions} bytes), more than the "
+            f"{EXPANDED_LIMIT_BYTES / 1024**3:.0f} GiB allowed: {instead}"
+        )
 
 
 def pack_graphs(

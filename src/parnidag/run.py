@@ -224,9 +224,9 @@ class Run:
 
     def _absorb(self, log: ChainLog, future: Future[tuple[Chain, int, float]]) -> None:
         log.chain, done, seconds = future.result()
-        # the first segments include compilation, which says nothing about the speed to come
+        # The first segment, a short one, may include compilation, which says nothing about the speed of the chain.
+        log.cpu_seconds += seconds if log.rate > 0.0 else 0.0
         log.rate = min(done / max(seconds, 1e-6), 4.0 * log.rate + FIRST_SEGMENT / SEGMENT_SECONDS)
-        log.cpu_seconds += seconds
         log.collect_draws()
         self._pass_boundaries(log)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -16,6 +15,7 @@ from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
 from parnidag.record import RunRecord, settings_json
+from parnidag.writing import replacing
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
@@ -35,6 +35,8 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
 }
 _STARTS: dict[str, tuple[str, ...]] = {"start_offsets": ("start_bound",), "start_edges": ("start_edge",)}
 """Missing when a result does not know where its chains started; the first files written never do."""
+_MATRICES = ("exact_probabilities", "prior_probabilities")
+"""Missing where a result does not have them."""
 _TYPES = {
     "log_posterior": np.float64,
     "rare_probabilities": np.float64,
@@ -62,24 +64,11 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
     pathlib.Path
         The file written.
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise ParnidagError(f"path: cannot write {target}: the folder {target.parent} does not exist")
-    if target.is_dir():
-        raise ParnidagError(f"path: cannot write {target}: it is a folder; name a file, for example posterior.nc")
     _check_names(record.nodes)
     dataset = _to_dataset(record)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
+    with replacing(path, example="posterior.nc") as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf", encoding=_encoding(dataset))
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        raise ParnidagError(f"path: cannot write {target}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return target
+    return Path(path)
 
 
 def load(path: str | os.PathLike[str]) -> Posterior:
@@ -141,8 +130,10 @@ def _to_dataset(record: RunRecord) -> xr.Dataset:
         variables[_STATISTIC + quote(name, safe="")] = (dims, values)
     if record.start_offsets is not None:
         variables |= {name: (dims, getattr(record, name)) for name, dims in _STARTS.items()}
-    if record.exact_probabilities is not None:
-        variables["exact_probabilities"] = (("parent", "child"), record.exact_probabilities)
+    for name in _MATRICES:
+        matrix = getattr(record, name)
+        if matrix is not None:
+            variables[name] = (("parent", "child"), matrix)
     if record.log_evidence is not None:
         variables["log_evidence"] = ((), float(record.log_evidence))
     about = {"title": "parnidag posterior", "parnidag_format": FORMAT_VERSION, "parnidag_version": __version__}
@@ -185,13 +176,13 @@ def _from_dataset(dataset: xr.Dataset) -> RunRecord:
         for name in dataset.data_vars
         if str(name).startswith(_STATISTIC)
     }
-    exact = "exact_probabilities" in dataset
+    matrices: dict[str, Any] = {name: dataset[name].values.astype(np.float64) for name in _MATRICES if name in dataset}
     return RunRecord(
         nodes=tuple(str(name) for name in dataset["node"].values),
         best_log_posterior=float(dataset["best_log_posterior"]),
         statistics=statistics,
         settings=json.loads(dataset["settings"].item()),
-        exact_probabilities=dataset["exact_probabilities"].values.astype(np.float64) if exact else None,
         log_evidence=float(dataset["log_evidence"]) if "log_evidence" in dataset else None,
         **arrays,
+        **matrices,
     )

@@ -31,6 +31,7 @@ from parnidag.net import (
     recompute_log_posterior,
 )
 from parnidag.prior import FREE, REQUIRED, EdgePrior
+from parnidag.prior_marginals import prior_marginals
 from parnidag.scores.external import NO_FUNCTION
 from parnidag.scores.table import Score
 
@@ -73,7 +74,12 @@ class Target:
             words=hash_words(n),
             max_parents=int64(resolved.max_parents),
         )
-        settings = {"n_rows": data.n_rows, "score": score.describe(), "prior": prior.describe(data.names)}
+        settings: dict[str, object] = {
+            "n_rows": data.n_rows,
+            "data": data.describe(),
+            "score": score.describe(),
+            "prior": prior.describe(data.names),
+        }
         if data.intervened is not None:
             set_rows = data.intervened.sum(axis=0)
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
@@ -88,6 +94,10 @@ class Target:
     def max_parents(self) -> int:
         """The most parents a node can have."""
         return int(self.problem.max_parents)
+
+    def prior_marginals(self) -> Floats:
+        """Return the prior probability of every edge, which is not h: graphs with cycles have no weight."""
+        return prior_marginals(self.problem.log_odds, self.problem.status, self.max_parents)
 
     @property
     def required(self) -> Adjacency:

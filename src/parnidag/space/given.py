@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from parnidag._types import is_number
 from parnidag.errors import ParnidagError
+from parnidag.labelled import causal_learn_graph, in_order, is_frame, is_probability, is_zero_one, read_matrix, square
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.skeleton import Skeleton
 from parnidag.wording import shorten
@@ -27,8 +28,8 @@ def as_space(space: object, names: Sequence[str]) -> SearchSpace:
     had none the pairs that are joined with probability one half or more.
     """
     if isinstance(space, SearchSpace):
-        considered = _in_order(space.considered, space.names, list(names), "the SearchSpace")
-        best = None if space.best is None else _in_order(space.best, space.names, list(names), "the SearchSpace")
+        considered = in_order(space.considered, space.names, names, "space", "the SearchSpace")
+        best = None if space.best is None else in_order(space.best, space.names, names, "space", "the SearchSpace")
         return SearchSpace(tuple(names), considered, best, space.log_posterior, space.rounds, space.seconds)
     if isinstance(getattr(space, "space", None), SearchSpace):  # a Posterior that was sampled on one
         return as_space(space.space, names)  # type: ignore[attr-defined]
@@ -65,10 +66,10 @@ def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5
     """
     names = list(names)
     if isinstance(space, Skeleton):
-        return _in_order(space.adjacency, space.names, names, "the Skeleton")
+        return in_order(space.adjacency, space.names, names, "space", "the Skeleton")
     if _is_matrix(space):
-        matrix = _read_matrix(space, names, "the matrix")
-        if matrix.dtype.kind not in "biuf" or not np.isin(matrix, (0, 1)).all():
+        matrix = read_matrix(space, names, "space", "the matrix")
+        if not is_zero_one(matrix):
             raise ParnidagError(
                 "space: a matrix must hold only 0 and 1 (1 where two nodes may be joined); of causal-learn's results, "
                 "pass the result itself"
@@ -76,37 +77,26 @@ def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5
         return _symmetric(matrix.astype(bool))
     if hasattr(space, "edge_probabilities"):
         return _likely_pairs(space.edge_probabilities, names, threshold)
-    marks = _causal_learn_marks(space)
-    if marks is not None:
-        return _symmetric(_square(marks, names, "the graph of causal-learn") != 0)
+    graph = causal_learn_graph(space)
+    if graph is not None:
+        return _symmetric(square(graph.graph, len(names), "space", "the graph of causal-learn") != 0)
     if hasattr(space, "nodes") and hasattr(space, "edges"):
         return _graph_pairs(space, names)
     raise ParnidagError(f"space: {type(space).__name__} is not understood; use {KNOWN_SPACES}")
 
 
 def _is_matrix(space: object) -> bool:
-    return isinstance(space, (np.ndarray, list, tuple)) or _is_frame(space)
-
-
-def _is_frame(space: object) -> bool:
-    return hasattr(space, "columns") and hasattr(space, "to_numpy")
+    return isinstance(space, (np.ndarray, list, tuple)) or is_frame(space)
 
 
 def _likely_pairs(probabilities: Any, names: list[str], threshold: object) -> NDArray[np.bool_]:
     if not is_number(threshold) or not 0.0 < float(threshold) <= 1.0:  # type: ignore[arg-type]
         raise ParnidagError(f"threshold={threshold!r} must be a number above 0 and at most 1")
-    matrix = _read_matrix(probabilities, names, "edge_probabilities")
-    if matrix.dtype.kind not in "biuf" or not ((matrix >= 0.0) & (matrix <= 1.0)).all():
+    matrix = read_matrix(probabilities, names, "space", "edge_probabilities")
+    if not is_probability(matrix):
         raise ParnidagError("space: edge_probabilities must hold numbers from 0 to 1")
     matrix = matrix.astype(np.float64)
     return _symmetric(matrix + matrix.T >= threshold)
-
-
-def _causal_learn_marks(space: Any) -> NDArray[Any] | None:
-    """Find the matrix of endpoint marks, non-zero where two nodes are adjacent; None if this is something else."""
-    graph = space.get("G") if isinstance(space, Mapping) else getattr(space, "G", space)
-    marks = getattr(graph, "graph", None)  # networkx graphs have a `graph` too, a dictionary
-    return marks if isinstance(marks, np.ndarray) else None
 
 
 def _graph_pairs(graph: Any, names: list[str]) -> NDArray[np.bool_]:
@@ -120,40 +110,6 @@ def _graph_pairs(graph: Any, names: list[str]) -> NDArray[np.bool_]:
     for first, second, *_ in graph.edges:
         joined[places[first], places[second]] = True
     return _symmetric(joined)
-
-
-def _read_matrix(space: Any, names: list[str], what: str) -> NDArray[Any]:
-    """Read an n × n array, or a data frame whose labels are put in the order of the names."""
-    if not _is_frame(space):
-        return _square(space, names, what)
-    columns = list(space.columns)
-    rows = list(space.index) if hasattr(space, "index") else columns
-    values = _square(space.to_numpy(), names, what)
-    if rows != columns:
-        raise ParnidagError(f"space: the rows and columns of {what} must have the same labels in the same order")
-    return values if columns == list(range(len(names))) else _in_order(values, columns, names, what)
-
-
-def _square(values: object, names: list[str], what: str) -> NDArray[Any]:
-    try:
-        matrix = np.asarray(values)
-    except ValueError as error:
-        raise ParnidagError(f"space: {what} cannot be read as a square matrix: {error}") from error
-    if matrix.shape != (len(names), len(names)):
-        raise ParnidagError(f"space: {what} must be {len(names)} × {len(names)}, got shape {matrix.shape}")
-    return matrix
-
-
-def _in_order(matrix: NDArray[Any], labels: Sequence[object], names: list[str], what: str) -> NDArray[Any]:
-    """Put rows and columns into the order of the names."""
-    places = {label: place for place, label in enumerate(labels)}
-    if len(labels) != len(names) or places.keys() != set(names):
-        raise ParnidagError(
-            f"space: {what} is on other nodes: {len(labels)} of them ({shorten([str(x) for x in labels])}), while the "
-            f"data has {len(names)} columns ({shorten(names)})"
-        )
-    order = [places[name] for name in names]
-    return np.asarray(matrix[np.ix_(order, order)])
 
 
 def _symmetric(joined: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,0 +1,77 @@
+"""A table in a few figures for each column, as results keep it, and as notebooks show it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_SHOWN = 30
+"""Columns that a notebook lists; results keep all."""
+
+
+def describe_numbers(names: Sequence[str], values: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Return mean, standard deviation, smallest and largest value of each column, to 6 digits.
+
+    Examples
+    --------
+    >>> describe_numbers(["dose"], np.array([[1.0], [2.0], [4.5]]))
+    [{'name': 'dose', 'mean': 2.5, 'sd': 1.80278, 'min': 1.0, 'max': 4.5}]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = zip(names, values.mean(axis=0), values.std(axis=0, ddof=1), values.min(0), values.max(0), strict=True)
+        return [
+            {"name": name, "mean": _rounded(mean), "sd": _rounded(sd), "min": _rounded(low), "max": _rounded(high)}
+            for name, mean, sd, low, high in columns
+        ]
+
+
+def describe_levels(
+    names: Sequence[str], codes: NDArray[np.int32], labels: Sequence[Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Return the number of levels of each column, and its most frequent one with its share of the rows.
+
+    Examples
+    --------
+    >>> describe_levels(["sex"], np.array([[0, 1, 0, 0]], np.int32), [("f", "m")])
+    [{'name': 'sex', 'levels': 2, 'most_frequent': 'f', 'share': 0.75}]
+    """
+    described = []
+    for name, column, words in zip(names, codes, labels, strict=True):
+        counts = np.bincount(column, minlength=len(words))
+        top = int(counts.argmax())
+        share = _rounded(counts[top] / len(column))
+        described.append({"name": name, "levels": len(words), "most_frequent": words[top], "share": share})
+    return described
+
+
+def _rounded(value: float) -> float | None:
+    """Round to 6 digits; what overflows has no figure."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None
+
+
+def as_html(heading: str, columns: Sequence[dict[str, Any]]) -> str:
+    """Return a small table for notebooks; names are text, whatever they hold."""
+    if not columns:
+        return f"<p>{html.escape(heading)}</p>"
+    keys = list(columns[0])
+    head = "".join(f"<th>{html.escape(key.replace('_', ' '))}</th>" for key in keys)
+    rows = [
+        "<tr>" + "".join(f"<td>{html.escape(_cell(column[key]))}</td>" for key in keys) + "</tr>"
+        for column in columns[:MOST_SHOWN]
+    ]
+    more = len(columns) - MOST_SHOWN
+    rest = f"<p>… and {more} more columns</p>" if more > 0 else ""
+    return (
+        f"<div><p><strong>{html.escape(heading)}</strong></p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}</div>"
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,96 @@
+"""Every edge in a row: its probability, how well that is known, and what the data say beyond the prior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from parnidag.convergence import edge_ess, edge_mcse, edge_rhat
+from parnidag.record import RunRecord
+
+Floats = NDArray[np.float64]
+
+BAYES_FACTOR_LIMIT = 10.0
+"""From this Bayes factor on an edge counts as included, up to its inverse as excluded: "strong" since Jeffreys."""
+
+
+def edge_table(record: RunRecord, probabilities: Floats, min_probability: float) -> pd.DataFrame:
+    """Tabulate the edges of at least a given probability; users call `Posterior.summary`."""
+    n = len(record.nodes)
+    flat = probabilities.ravel()
+    listed = np.flatnonzero((flat >= min_probability) & ~np.eye(n, dtype=bool).ravel())
+    listed = listed[np.argsort(-flat[listed], kind="stable")]
+    names = np.array(record.nodes, dtype=object)
+    table: dict[str, Any] = {
+        "parent": names[listed // n],
+        "child": names[listed % n],
+        "probability": flat[listed],
+    }
+    for name, values in edge_figures(record, flat[record.edge_codes]).items():
+        everywhere = np.full(n * n, np.nan)
+        everywhere[record.edge_codes] = values
+        table[name] = with_gaps(everywhere[listed])
+    prior = (
+        np.full(len(listed), np.nan)
+        if record.prior_probabilities is None
+        else record.prior_probabilities.ravel()[listed]
+    )
+    factors = bayes_factors(flat[listed], prior)
+    table["prior"] = with_gaps(prior)
+    table["bayes_factor"] = with_gaps(factors)
+    table["evidence"] = evidence_classes(factors, prior)
+    return pd.DataFrame(table)
+
+
+def edge_figures(record: RunRecord, probabilities: Floats) -> dict[str, Floats]:
+    """Monte-Carlo error, ESS and R-hat of every edge seen; NaN where there is none to report."""
+    if record.exact_probabilities is not None:
+        return {name: np.full(len(record.edge_codes), np.nan) for name in ("mcse", "ess", "rhat")}
+    counts, lengths = record.batch_counts, record.batch_iterations
+    mcse = edge_mcse(counts, lengths)
+    ess = edge_ess(probabilities, mcse, int(lengths.sum()))
+    return {"mcse": mcse, "ess": ess, "rhat": edge_rhat(counts, lengths)}
+
+
+def bayes_factors(probabilities: Floats, prior: Floats) -> Floats:
+    """Return how many times the data raise the odds of each edge above those of its prior marginal.
+
+    Infinite for an edge in every graph, 0 for one in none. NaN where the prior is unknown, or leaves no choice.
+
+    Examples
+    --------
+    >>> bayes_factors(np.array([0.5, 0.5, 1.0]), np.array([0.5, 0.1, 1.0]))
+    array([ 1.,  9., nan])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = probabilities / (1 - probabilities) * ((1 - prior) / prior)
+    return np.where((prior > 0) & (prior < 1), factors, np.nan)
+
+
+def evidence_classes(factors: Floats, prior: Floats) -> NDArray[np.object_]:
+    """Name what the data say of each edge; "required" and "forbidden" ones are the prior's choice, not the data's.
+
+    Examples
+    --------
+    >>> evidence_classes(np.array([12.0, 1.0, 0.05, np.nan]), np.array([0.1, 0.1, 0.1, 1.0])).tolist()
+    ['included', 'inconclusive', 'excluded', 'required']
+    """
+    conditions = [
+        np.isnan(prior),
+        prior >= 1,
+        prior <= 0,
+        factors >= BAYES_FACTOR_LIMIT,
+        factors <= 1 / BAYES_FACTOR_LIMIT,
+    ]
+    words = ["unknown", "required", "forbidden", "included", "excluded"]
+    return np.select(conditions, words, "inconclusive").astype(object)
+
+
+def with_gaps(values: Floats) -> pd.api.extensions.ExtensionArray:
+    """Return a column in which what does not exist is <NA>, not NaN."""
+    column = pd.array(values, dtype="Float64")
+    column[np.isnan(values)] = pd.NA
+    return column

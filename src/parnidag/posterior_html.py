@@ -1,0 +1,38 @@
+"""A result as notebooks show it: the verdict, and the most probable edges with a bar for each."""
+
+from __future__ import annotations
+
+import html
+
+import pandas as pd
+
+from parnidag.diagnostics import Diagnostics
+
+SHOWN_EDGES = 15
+
+BLUE, ORANGE, RED, GREEN = "#0072b2", "#b25000", "#b3261e", "#00704f"
+"""Dark enough to read on white and light enough on black; told apart by colour-blind readers, and never used alone."""
+
+
+def as_html(headline: str, edges: pd.DataFrame, diagnostics: Diagnostics) -> str:
+    """Return the table; names are text, whatever they hold."""
+    colour = {True: GREEN, None: ORANGE, False: RED}[diagnostics.converged]
+    rows = [_row(*row) for row in edges.head(SHOWN_EDGES)[["parent", "child", "probability", "evidence"]].to_numpy()]
+    more = len(edges) - len(rows)
+    notes = [*diagnostics.advice, *diagnostics.caveats]
+    listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+    return (
+        f"<div><p><strong>{html.escape(headline)}</strong></p>"
+        f'<p style="border-left:4px solid {colour};padding-left:.6em">{html.escape(diagnostics.verdict)}</p>'
+        + (f"<ul>{listed}</ul>" if notes else "")
+        + "<table><thead><tr><th>parent</th><th>child</th><th>probability</th><th></th><th>evidence</th></tr></thead>"
+        + f"<tbody>{''.join(rows)}</tbody></table>"
+        + (f"<p>… and {more} more edges with probability 0.01 or more: see summary()</p>" if more > 0 else "")
+        + "</div>"
+    )
+
+
+def _row(parent: str, child: str, probability: float, evidence: str) -> str:
+    bar = f'<div style="background:{BLUE};height:.7em;width:{6 * probability:.2f}em"></div>'
+    cells = [html.escape(parent), html.escape(child), f"{probability:.3f}", bar, html.escape(evidence)]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

@@ -1,0 +1,320 @@
+"""Summaries of the graphs themselves: what they have in common, which are on top, and the one that stands for all.
+
+Those here are averages over the stored draws of a record: the mean over chains of the share of draws with a property.
+Chains store equally many draws, so that is the share of all draws. Each unique graph is looked at once and weighs as
+often as it was drawn. The two that need only edge probabilities come from `hamming.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.convergence import edge_mcse, merge_rounding
+from parnidag.equivalence import compelled_edges, cpdag_codes
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency, adjacency_from_codes
+from parnidag.hamming import consensus as consensus
+from parnidag.hamming import expected_shd as expected_shd
+from parnidag.packed import count_ancestors, count_blankets
+from parnidag.record import RunRecord, pack_graphs
+
+Floats = NDArray[np.float64]
+
+
+class TopGraph(NamedTuple):
+    """A graph among the best, its log posterior, and its share of the draws."""
+
+    adjacency: Adjacency
+    log_posterior: float
+    share: float
+
+
+class TopClass(NamedTuple):
+    """A frequent equivalence class: its CPDAG, its share of the draws, and how many of its graphs were drawn."""
+
+    adjacency: Adjacency
+    share: float
+    n_graphs: int
+
+
+# ── probabilities, from draws ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
+    """Return how probable each edge is in the CPDAG of the graph: with its direction compelled, and reversible.
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+
+    Returns
+    -------
+    compelled : (n, n) array
+        [i, j] is the probability that i → j is there and compelled: the same in all equivalent graphs.
+    reversible : (n, n) array
+        [i, j] = [j, i] is the probability that i and j are joined by an edge that could as well point the other way.
+
+    Examples
+    --------
+    Draws 0 → 1 and 1 → 0 are equivalent: the data cannot orient the edge.
+
+    >>> compelled, reversible = cpdag_probabilities(_example(2, [[1], [2], [2], []]))
+    >>> compelled.tolist(), reversible.tolist()
+    ([[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.75], [0.75, 0.0]])
+    """
+    times = _times_drawn(record)
+    n = len(record.nodes)
+    compelled = compelled_edges(n, record.graph_offsets, record.graph_edges)
+    weights = np.repeat(times, np.diff(record.graph_offsets))
+
+    def shares(chosen: NDArray[np.bool_]) -> Floats:
+        counts = np.bincount(record.graph_edges[chosen], weights=weights[chosen], minlength=n * n)
+        return counts.reshape(n, n) / record.graph_index.size
+
+    reversible = shares(~compelled)
+    return shares(compelled), reversible + reversible.T
+
+
+def path_probabilities(record: RunRecord) -> Floats:
+    """Return the probability of a directed path from each node to each other.
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+
+    Returns
+    -------
+    (n, n) array
+        [i, j] is the probability that i is an ancestor of j: that there is a path i → … → j. The diagonal is zero.
+
+    Examples
+    --------
+    The draws 0 → 1 → 2 and 1 → 2:
+
+    >>> path_probabilities(_example(3, [[1, 5], [5]])).tolist()
+    [[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+    times = _times_drawn(record)
+    counts = count_ancestors(len(record.nodes), record.graph_offsets, record.graph_edges, times)
+    return np.ascontiguousarray(counts) / record.graph_index.size
+
+
+def blanket_probabilities(record: RunRecord) -> Floats:
+    """Return the probability that two nodes are in each other's Markov blanket.
+
+    The blanket of a node is its parents, its children, and the other parents of its children: given the blanket, the
+    rest of the graph says nothing more about the node.
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+
+    Returns
+    -------
+    (n, n) array
+        Symmetric, with a diagonal of zeros.
+
+    Examples
+    --------
+    In 0 → 1 ← 2 the nodes 0 and 2 share a child; in 0 → 1 → 2 they do not.
+
+    >>> blanket_probabilities(_example(3, [[1, 7], [1, 5]])).tolist()
+    [[0.0, 1.0, 0.5], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]]
+    """
+    times = _times_drawn(record)
+    counts = count_blankets(len(record.nodes), record.graph_offsets, record.graph_edges, times)
+    return counts / record.graph_index.size
+
+
+def share_mcse(record: RunRecord, holds: NDArray[np.bool_]) -> float:
+    """Return the Monte-Carlo standard error of the share of draws that have a property.
+
+    The draws of each chain are cut into about √draws batches; then as for edges (`convergence.edge_mcse`).
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+    holds : (graphs,) bool array
+        Which of the unique graphs have the property.
+
+    Returns
+    -------
+    float
+        NaN if all draws have it or none has: the draws cannot tell the error.
+
+    Examples
+    --------
+    Two batches of two draws each say little, and that is what the error says:
+
+    >>> record = _example(2, [[1], [1], [], []])
+    >>> share_mcse(record, np.array([True, False])), share_mcse(record, np.array([True, True]))
+    (0.5, nan)
+    """
+    graphs = len(_times_drawn(record))
+    holds = np.asarray(holds)
+    if holds.shape != (graphs,) or holds.dtype != bool:
+        raise ParnidagError(
+            f"holds: must be a bool array with an entry for each of the {graphs} unique graphs, "
+            f"got {holds.dtype} of shape {holds.shape}"
+        )
+    draws = record.graph_index.shape[1]
+    starts = np.linspace(0, draws, math.isqrt(draws), endpoint=False).astype(np.int64)
+    counts = np.add.reduceat(holds[record.graph_index].astype(np.int64), starts, axis=1)
+    lengths = np.broadcast_to(np.diff(starts, append=draws), counts.shape)
+    return float(edge_mcse(counts[:, :, None], lengths)[0])
+
+
+def _times_drawn(record: RunRecord) -> NDArray[np.int64]:
+    """Return how often each unique graph was drawn, or say that there are no draws to average over."""
+    if record.graph_index.size:
+        return np.bincount(record.graph_index.ravel(), minlength=len(record.graph_offsets) - 1)
+    if record.exact_probabilities is not None:
+        raise ParnidagError(
+            "this exact result has edge probabilities but no graphs to average over; "
+            "ask for draws: parnidag.exact(..., draws=1000)"
+        )
+    raise ParnidagError("the run stored no draws, so there are no graphs to average over; let it run longer")
+
+
+# ── graphs on top, from draws ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
+    """Return the distinct stored graphs with the highest log posterior, best first.
+
+    A run may have met a better one between stored draws (`RunRecord.best_edges`). Log posteriors that differ by
+    rounding only are equal; equally good graphs come in the order of their edge codes, whichever was drawn first.
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+    k : int
+        How many; fewer are returned if there are fewer.
+
+    Examples
+    --------
+    >>> [(graph.log_posterior, graph.share) for graph in top_graphs(_example(2, [[1], [], [1], [2]]), 2)]
+    [(1.0, 0.5), (1.0, 0.25)]
+    """
+    times = _times_drawn(record)
+    _check_k(k)
+    heights = np.full(len(times), -np.inf)
+    # In reverse, so that the first draw of a graph is written last: its rounding stands for those of the others.
+    heights[record.graph_index.ravel()[::-1]] = merge_rounding(record.log_posterior.ravel())[::-1]
+    return [
+        TopGraph(
+            adjacency_from_codes(_codes(record.graph_offsets, record.graph_edges, graph), len(record.nodes)),
+            float(heights[graph]),
+            float(times[graph] / record.graph_index.size),
+        )
+        for graph in _highest(heights, record.graph_offsets, record.graph_edges, k)
+        if times[graph]
+    ]
+
+
+def top_mass(record: RunRecord, k: int) -> float:
+    """Return the share of draws that are one of the k most frequent graphs.
+
+    Near 1 the posterior is concentrated on them; near k divided by the number of draws, graphs hardly ever came twice.
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+    k : int
+        How many graphs.
+
+    Examples
+    --------
+    >>> top_mass(_example(2, [[1], [], [1], [2]]), 1)
+    0.5
+    """
+    times = _times_drawn(record)
+    _check_k(k)
+    return float(np.sort(times)[::-1][:k].sum() / record.graph_index.size)
+
+
+def top_classes(record: RunRecord, k: int) -> list[TopClass]:
+    """Return the equivalence classes that were drawn most often, the most frequent first.
+
+    Parameters
+    ----------
+    record : RunRecord
+        A result with stored draws.
+    k : int
+        How many; fewer are returned if there are fewer.
+
+    Returns
+    -------
+    list of TopClass
+        The CPDAG (a reversible edge has both directions set), the share of draws, and the number of distinct graphs of
+        the class among the draws. Equally frequent classes come in the order of their edge codes.
+
+    Examples
+    --------
+    >>> [(top.adjacency.astype(int).tolist(), top.share, top.n_graphs) for top in top_classes(
+    ...     _example(2, [[1], [], [1], [2]]), 1)]
+    [([[0, 1], [1, 0]], 0.75, 2)]
+    """
+    times = _times_drawn(record)
+    _check_k(k)
+    n = len(record.nodes)
+    class_of, offsets, codes = pack_graphs(*cpdag_codes(n, record.graph_offsets, record.graph_edges))
+    drawn = np.bincount(class_of, weights=times)  # whole numbers, as floats
+    members = np.bincount(class_of, weights=times > 0)
+    return [
+        TopClass(
+            adjacency_from_codes(_codes(offsets, codes, top), n),
+            float(drawn[top] / record.graph_index.size),
+            int(members[top]),
+        )
+        for top in _highest(drawn, offsets, codes, k)
+        if drawn[top]
+    ]
+
+
+def _highest(heights: NDArray[Any], offsets: NDArray[np.int64], codes: NDArray[np.int32], k: int) -> list[int]:
+    """Return the k highest packed graphs, ties in lexicographic order of their codes."""
+    k = min(k, len(heights))
+    least = np.partition(heights, len(heights) - k)[len(heights) - k]
+    candidates = np.flatnonzero(heights >= least).tolist()
+    # Big-endian bytes of numbers that are not negative compare as the numbers do.
+    keys = {graph: _codes(offsets, codes, graph).astype(">i4").tobytes() for graph in candidates}
+    return sorted(candidates, key=lambda graph: (-heights[graph], keys[graph]))[:k]
+
+
+def _codes(offsets: NDArray[np.int64], codes: NDArray[np.int32], graph: int) -> NDArray[np.int32]:
+    return codes[offsets[graph] : offsets[graph + 1]]
+
+
+def _check_k(k: int) -> None:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise ParnidagError(f"k: must be a whole number of at least 1, not {k!r}")
+
+
+def _example(n_nodes: int, draws: list[list[int]]) -> RunRecord:
+    """Return a record of one chain with the given lists of edge codes, for the examples above."""
+    index, offsets, edges = pack_graphs(
+        np.array([code for draw in draws for code in draw], np.int32), np.cumsum([len(draw) for draw in draws])
+    )
+    return RunRecord(
+        nodes=tuple(str(node) for node in range(n_nodes)),
+        log_posterior=np.array([[float(len(draw)) for draw in draws]]),
+        graph_index=index[None],
+        graph_offsets=offsets,
+        graph_edges=edges,
+        edge_codes=np.zeros(0, np.int32),
+        batch_counts=np.zeros((1, 0, 0), np.int64),
+        batch_iterations=np.zeros((1, 0), np.int64),
+        best_edges=np.zeros(0, np.int32),
+        best_log_posterior=math.nan,
+    )

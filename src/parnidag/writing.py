@@ -1,0 +1,80 @@
+"""Files written beside their destination and then renamed: a crash leaves the old one or the new one, never half."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from parnidag.errors import ParnidagError
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], example: str = "graph.txt") -> Iterator[Path]:
+    """Give a temporary file to fill, and put it in the place of `path` when the block ends without an error.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; an existing one is replaced.
+    example : str
+        A file name for the message to those who named a folder.
+
+    Yields
+    ------
+    pathlib.Path
+        The file to write now. It is in the same folder: a rename is one step only within a file system.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParnidagError(f"path: cannot write {target}: the folder {target.parent} does not exist")
+    if target.is_dir():
+        raise ParnidagError(f"path: cannot write {target}: it is a folder; name a file, for example {example}")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise ParnidagError(f"path: cannot write {target}: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: str | os.PathLike[str], text: str, example: str = "graph.txt") -> Path:
+    r"""Write a text in UTF-8, all of it or nothing; line ends stay as they are.
+
+    Parameters
+    ----------
+    path : path
+        The file; an existing one is replaced.
+    text : str
+        What it shall hold.
+    example : str
+        A file name for the message to those who named a folder.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "notes.txt", "rain → wet\n").read_text(encoding="utf-8")
+    'rain → wet\n'
+    """
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ParnidagError(
+            f"path: the text for {path} has half a character in it ({error.reason}), which no file can hold; "
+            "rename the node"
+        ) from error
+    with replacing(path, example) as temporary:
+        temporary.write_bytes(content)
+    return Path(path)

@@ -1,0 +1,136 @@
+"""`parnidag report` and `parnidag compare`, and the reports of the other commands, on real results and files."""
+
+from __future__ import annotations
+
+import webbrowser
+
+import numpy as np
+import pytest
+
+import parnidag
+from parnidag import cli, cli_options
+from parnidag.simulation import simulate, write_csv
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table, its true graph, and two results: with and without a prior that forbids an edge."""
+    folder = tmp_path_factory.mktemp("results")
+    truth = simulate(5, 5, 150, seed=2)
+    write_csv(folder / "data.csv", truth.names, truth.values)
+    write_csv(folder / "truth.csv", truth.names, truth.adjacency.astype(int), row_names=truth.names, corner="parent")
+    parent, child = truth.edges[0]
+    prior = parnidag.EdgePrior(forbidden=[(parent, child)])
+    parnidag.exact(folder / "data.csv", draws=200, seed=1).save(folder / "free.nc")
+    parnidag.exact(folder / "data.csv", draws=200, seed=1, prior=prior).save(folder / "forbidden.nc")
+    return folder
+
+
+def lines_of(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def test_report_is_written_beside_the_result(files, capsys):
+    assert cli.run(["report", str(files / "free.nc")]) == 0
+    written = files / "free.html"
+    assert lines_of(capsys) == [f"Report: {written}"]
+    assert written.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+def test_report_takes_a_file_and_a_title(files, tmp_path, capsys):
+    path = tmp_path / "mine.html"
+    assert cli.run(["report", str(files / "free.nc"), "-o", str(path), "--title", "Peas & <beans>"]) == 0
+    assert "Peas &amp; &lt;beans&gt;" in path.read_text(encoding="utf-8")
+
+
+def test_open_shows_the_report_in_the_browser(files, tmp_path, monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    path = tmp_path / "mine.html"
+    assert cli.run(["report", str(files / "free.nc"), "-o", str(path), "--open"]) == 0
+    assert opened == [path.as_uri()]
+
+
+def test_without_a_browser_it_says_so(files, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(webbrowser, "open", lambda address: False)
+    assert cli.run(["report", str(files / "free.nc"), "-o", str(tmp_path / "mine.html"), "--open"]) == 0
+    assert "No browser" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.nc"], "there is no file nothing.nc"),
+        (["{files}/data.csv"], "data.csv cannot be read as a parnidag result"),
+        (["{files}/free.nc", "-o", "report.txt"], "the report is an HTML file, so name it *.html"),
+        (["{files}/free.nc", "-o", "no/such/folder/report.html"], "there is no folder"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_with_2(files, arguments, words, capsys):
+    assert cli.run(["report", *(argument.format(files=files) for argument in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_exact_and_sample_write_reports_too(files, tmp_path, capsys):
+    path = tmp_path / "exact.html"
+    assert cli.run(["exact", str(files / "data.csv"), "--report", str(path)]) == 0
+    assert f"Saved {path}" in capsys.readouterr().out
+    assert path.stat().st_size > 10_000
+
+
+def test_a_report_would_not_overwrite_the_data(files, capsys):
+    data = files / "data.html"
+    data.write_text("a,b\n1,2\n")
+    assert cli.run(["exact", str(data), "--report", str(data)]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+
+
+def test_where_the_demo_puts_its_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli_options.demo_report_path().resolve() == tmp_path / "parnidag-demo.html"
+    monkeypatch.setattr(cli_options.os, "access", lambda path, mode: False)
+    assert cli_options.demo_report_path().parent != tmp_path
+
+
+def test_compare_lists_the_edges_that_differ(files, capsys):
+    assert cli.run(["compare", str(files / "free.nc"), str(files / "forbidden.nc")]) == 0
+    lines = lines_of(capsys)
+    table = parnidag.compare(parnidag.load(files / "free.nc"), parnidag.load(files / "forbidden.nc"))
+    assert f"largest difference {table['difference'].abs().max():.3f}" in lines[0]
+    assert lines[1].split() == ["parent", "child", "first", "second", "difference", "in", "MC", "errors"]
+    assert len(lines) == 2 + (table["difference"].abs() > 0.05).sum()
+    assert lines[2].split()[:2] == [table["parent"][0], table["child"][0]]
+
+
+def test_compare_with_itself_finds_nothing(files, tmp_path, capsys):
+    copy = tmp_path / "copy.nc"
+    copy.write_bytes((files / "free.nc").read_bytes())
+    assert cli.run(["compare", str(files / "free.nc"), str(copy)]) == 0
+    assert lines_of(capsys)[-1] == "No edge differs by more than 0.05."
+
+
+def test_compare_with_the_truth(files, capsys):
+    assert cli.run(["compare", str(files / "free.nc"), "--truth", str(files / "truth.csv")]) == 0
+    figures = dict(line.rsplit(maxsplit=1) for line in lines_of(capsys)[1:])
+    posterior = parnidag.load(files / "free.nc")
+    truth = np.loadtxt(files / "truth.csv", delimiter=",", skiprows=1, usecols=range(1, 6))
+    assert float(figures["consensus_shd"]) == parnidag.metrics.shd(posterior.consensus_graph().adjacency, truth)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "needs two results"),
+        (["free.nc"], "needs two results"),
+        (["free.nc", "free.nc"], "named twice"),
+        (["free.nc", "forbidden.nc", "more.nc"], "takes two results, not 3"),
+        (["free.nc", "forbidden.nc", "--difference", "2"], "must be between 0 and 1"),
+        (["free.nc", "--truth", "missing.csv"], "missing.csv"),
+    ],
+)
+def test_senseless_comparisons_are_refused(files, arguments, words, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    assert cli.run(["compare", *arguments]) == 2
+    assert words in capsys.readouterr().err

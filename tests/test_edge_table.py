@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_posterior import changed, exact_record, simulated
+
+from parnidag.edge_table import BAYES_FACTOR_LIMIT
+from parnidag.posterior import Posterior
+
+
+def with_prior(probabilities, prior):
+    """The summary of an exact result whose first row has these probabilities and prior marginals."""
+    matrices = np.zeros((2, 4, 4))
+    matrices[0, 0, 1:], matrices[1, 0, 1:] = probabilities, prior
+    record = exact_record(exact_probabilities=matrices[0], prior_probabilities=matrices[1])
+    return Posterior(record).summary(min_probability=0).set_index(["parent", "child"]).loc["A"]
+
+
+def test_evidence_is_the_change_of_odds_from_the_prior_marginal():
+    prior = 0.2
+    at_limit = prior * BAYES_FACTOR_LIMIT / (1 - prior + prior * BAYES_FACTOR_LIMIT)
+    low = prior / BAYES_FACTOR_LIMIT / (1 - prior + prior / BAYES_FACTOR_LIMIT)
+    table = with_prior([at_limit + 1e-9, at_limit - 1e-9, low - 1e-9], prior)
+    assert table["evidence"].to_dict() == {"B": "included", "C": "inconclusive", "D": "excluded"}
+    assert table["bayes_factor"]["B"] == pytest.approx(10, rel=1e-6)
+    assert table["bayes_factor"]["D"] == pytest.approx(0.1, rel=1e-6)
+
+
+def test_the_same_probability_is_evidence_or_not_depending_on_the_prior():
+    table = with_prior([0.3, 0.3, 0.3], [0.01, 0.3, 0.9])
+    assert table["evidence"].to_dict() == {"B": "included", "C": "inconclusive", "D": "excluded"}
+
+
+def test_certain_edges_have_extreme_factors_but_no_nan():
+    table = with_prior([1.0, 0.0, 0.5], 0.1)
+    assert table["bayes_factor"]["B"] == np.inf
+    assert table["bayes_factor"]["C"] == 0
+    assert table["evidence"].to_dict() == {"B": "included", "C": "excluded", "D": "inconclusive"}
+
+
+def test_what_the_prior_decides_is_not_evidence():
+    table = with_prior([1.0, 0.0, 0.5], [1.0, 0.0, 0.5])
+    assert table["evidence"].to_dict() == {"B": "required", "C": "forbidden", "D": "inconclusive"}
+    assert table["bayes_factor"].isna().to_dict() == {"B": True, "C": True, "D": False}
+
+
+def test_older_results_do_not_know_their_prior():
+    record, _ = simulated()
+    table = Posterior(changed(record, prior_probabilities=None)).summary()
+    assert set(table["evidence"]) == {"unknown"}
+    assert table["prior"].isna().all()
+    assert Posterior(record).prior_probabilities is None
+    assert "nan" not in table.to_string().lower()

@@ -1,0 +1,153 @@
+"""The graphs of a result, against sums over its stored draws and against enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dags import all_dags
+from test_posterior import EDGES, NODES, changed, exact_record, simulated
+
+import parnidag
+from parnidag.errors import ParnidagError
+from parnidag.graph import topological_order
+from parnidag.graphs import Graph
+from parnidag.posterior import Posterior
+
+
+@pytest.fixture(scope="module")
+def exact():
+    table = parnidag.simulate(nodes=4, edges=4, rows=60, seed=3)
+    return parnidag.exact(table.values, draws=4000, seed=1)
+
+
+def test_best_is_the_best_graph_seen():
+    best = Posterior(simulated()[0]).best
+    assert isinstance(best, Graph)
+    assert best.edges == [("A", "B"), ("B", "D")]
+    assert best.log_posterior == -96.5
+    assert best.probabilities[0, 1] == Posterior(simulated()[0]).edge_probabilities.loc["A", "B"]
+
+
+def test_top_graphs_are_the_best_and_their_probabilities_exact(exact):
+    top = exact.top_graphs(5)
+    scores = np.unique(exact.log_posterior)[::-1]
+    assert [graph.log_posterior for graph in top] == sorted((graph.log_posterior for graph in top), reverse=True)
+    assert top[0].log_posterior == scores[0]
+    share = (exact.graphs[0] == top[0].adjacency).all(axis=(1, 2)).mean()
+    error = np.sqrt(share * (1 - share) / 4000)
+    assert top[0].probability == pytest.approx(np.exp(top[0].log_posterior - exact.log_evidence))
+    assert abs(top[0].probability - share) < 5 * error
+
+
+def test_top_graphs_of_a_sampled_result_have_their_share_of_the_draws():
+    result = Posterior(simulated()[0])
+    graphs = result.graphs.reshape(-1, 4, 4)
+    for graph in result.top_graphs(3):
+        assert graph.probability == pytest.approx((graphs == graph.adjacency).all(axis=(1, 2)).mean())
+    assert len(result.top_graphs(1000)) == result.n_graphs
+
+
+@pytest.mark.parametrize("k", [0, 1.5, True, "3"])
+def test_senseless_numbers_of_graphs_are_refused(k):
+    with pytest.raises(ParnidagError, match="k: must be a whole number"):
+        Posterior(simulated()[0]).top_graphs(k)
+
+
+def test_median_graph_has_the_edges_above_one_half():
+    result = Posterior(exact_record())
+    assert set(result.median_graph().edges) == {edge for edge, probability in EDGES.items() if probability > 0.5}
+    assert result.median_graph().kind == "dag"
+
+
+def test_a_median_graph_with_a_cycle_says_so_and_the_consensus_has_none():
+    probabilities = np.zeros((4, 4))
+    probabilities[0, 1] = probabilities[1, 2] = probabilities[2, 0] = 0.6
+    result = Posterior(exact_record(exact_probabilities=probabilities))
+    assert result.median_graph().kind == "digraph"
+    assert topological_order(result.consensus_graph().adjacency) is not None
+
+
+def test_consensus_graph_has_the_smallest_expected_distance_of_all_graphs(exact):
+    graphs = all_dags(4)
+    distances = [exact.expected_shd(graph) for graph in graphs]
+    assert exact.expected_shd(exact.consensus_graph()) == pytest.approx(min(distances), abs=1e-12)
+    assert exact.expected_shd(exact.median_graph()) >= min(distances)
+
+
+@pytest.mark.parametrize("reversal", ["once", "twice"])
+def test_expected_distance_is_the_mean_distance_of_the_draws(exact, reversal):
+    from parnidag.metrics import shd
+
+    graph = exact.best
+    record = exact.record
+    unique = [exact.graph_at(0, int(np.flatnonzero(record.graph_index[0] == u)[0])) for u in range(exact.n_graphs)]
+    share = np.bincount(record.graph_index[0]) / record.graph_index.size
+    distances = np.array([shd(drawn, graph.adjacency, reversal=reversal) for drawn in unique])
+    mean = share @ distances
+    error = np.sqrt(share @ (distances - mean) ** 2 / record.graph_index.size)
+    assert abs(exact.expected_shd(graph, reversal) - mean) < 5 * error
+
+
+def test_an_unknown_convention_is_refused(exact):
+    with pytest.raises(ParnidagError, match="reversal"):
+        exact.expected_shd(exact.best, "thrice")
+
+
+def test_class_probabilities_add_up(exact):
+    found = exact.cpdag_probabilities
+    shares = exact.graphs[0].mean(axis=0)
+    np.testing.assert_allclose(found.adjacent.to_numpy(), shares + shares.T, atol=1e-12)
+    assert (found.reversible.to_numpy() == found.reversible.to_numpy().T).all()
+    assert (found.compelled.to_numpy() <= shares + 1e-12).all()
+    found.compelled.iloc[:, :] = 9.0
+    assert exact.cpdag_probabilities.compelled.to_numpy().max() <= 1.0
+
+
+def test_paths_and_blankets_bound_the_edges(exact):
+    shares = exact.graphs[0].mean(axis=0)
+    paths, blankets = exact.path_probabilities, exact.blanket_probabilities
+    assert (paths.index.name, paths.columns.name) == ("ancestor", "descendant")
+    assert (paths.to_numpy() >= shares - 1e-12).all()
+    assert (blankets.to_numpy() >= shares + shares.T - 1e-12).all()
+    assert (blankets.to_numpy() == blankets.to_numpy().T).all()
+
+
+def test_without_draws_an_exact_result_says_what_to_ask_for():
+    for question in ("cpdag_probabilities", "path_probabilities", "blanket_probabilities"):
+        with pytest.raises(ParnidagError, match="draws="):
+            getattr(Posterior(exact_record()), question)
+
+
+def test_prior_probabilities_are_the_true_marginals(exact):
+    expected = np.tensordot(*_prior_of_all(1 / 3), axes=1)
+    np.testing.assert_allclose(exact.prior_probabilities.to_numpy(), expected, rtol=1e-12)
+    assert exact.prior_probabilities.loc["X0", "X1"] < 1 / 4
+
+
+def _prior_of_all(odds):
+    graphs = all_dags(4)
+    weights = odds ** graphs.sum(axis=(1, 2))
+    return weights / weights.sum(), graphs.astype(float)
+
+
+def test_chains_by_themselves():
+    record, values = simulated()
+    found = Posterior(record).chain_probabilities
+    assert found.shape == (3, 4, 4)
+    place = tuple(NODES.index(name) for name in ("B", "C"))
+    np.testing.assert_allclose(found[(slice(None), *place)], values[:, :, 2].mean(axis=1))
+    assert Posterior(exact_record()).chain_probabilities.shape == (0, 4, 4)
+
+
+def test_diagnostics_say_how_the_draws_spread_over_graphs():
+    record, _ = simulated()
+    record = changed(record, statistics={"cpu_seconds": np.array([1.0, 2.0, 1.0])})
+    found = Posterior(record).diagnostics()
+    counts = np.sort(np.bincount(record.graph_index.ravel()))[::-1]
+    assert found.distinct_graphs == len(counts)
+    assert found.top_graphs_mass[1] == counts[0] / counts.sum()
+    assert found.top_graphs_mass[100] == 1.0
+    assert found.effective_draws_per_second == pytest.approx(found.ess_log_posterior / 4)
+    assert "distinct" in repr(found)
+    exact = Posterior(exact_record()).diagnostics()
+    assert (exact.distinct_graphs, exact.top_graphs_mass, exact.effective_draws_per_second) == (0, {}, None)

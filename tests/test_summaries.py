@@ -1,0 +1,528 @@
+"""Summaries against direct averages over expanded draws, and the consensus against all DAGs of a few nodes."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from dags import all_dags, is_acyclic
+
+from parnidag import hamming
+from parnidag.equivalence import cpdag
+from parnidag.errors import ParnidagError
+from parnidag.graph import edge_codes, topological_order
+from parnidag.ordering import EXACT_UP_TO, best_order, exact_order, improve_order, total_gain
+from parnidag.record import RunRecord, pack_graphs
+from parnidag.summaries import (
+    blanket_probabilities,
+    consensus,
+    cpdag_probabilities,
+    expected_shd,
+    path_probabilities,
+    share_mcse,
+    top_classes,
+    top_graphs,
+    top_mass,
+)
+
+FROM_DRAWS = {
+    "cpdag": cpdag_probabilities,
+    "path": path_probabilities,
+    "blanket": blanket_probabilities,
+    "mcse": lambda record: share_mcse(record, np.zeros(0, bool)),
+    "graphs": lambda record: top_graphs(record, 1),
+    "mass": lambda record: top_mass(record, 1),
+    "classes": lambda record: top_classes(record, 1),
+}
+
+
+def record_of(graphs, log_posterior=None, **changes):
+    """A record of draws (chain, draw, parent, child)."""
+    chains, draws, n, _ = graphs.shape
+    codes = [edge_codes(graph) for graph in graphs.reshape(-1, n, n)]
+    index, offsets, edges = pack_graphs(
+        np.concatenate([np.zeros(0, np.int32), *codes]), np.cumsum([code.size for code in codes], dtype=np.int64)
+    )
+    fields = {
+        "nodes": tuple(f"x{j}" for j in range(n)),
+        "log_posterior": np.zeros((chains, draws)) if log_posterior is None else log_posterior,
+        "graph_index": index.reshape(chains, draws),
+        "graph_offsets": offsets,
+        "graph_edges": edges,
+        "edge_codes": np.zeros(0, np.int32),
+        "batch_counts": np.zeros((chains, 0, 0), np.int64),
+        "batch_iterations": np.zeros((chains, 0), np.int64),
+        "best_edges": np.zeros(0, np.int32),
+        "best_log_posterior": float("nan"),
+    }
+    return RunRecord(**(fields | changes))
+
+
+def random_dags(count, n, density, rng):
+    """Few different ones among many, so that graphs come again."""
+    graphs = np.triu(rng.random((count, n, n)) < density, 1)
+    orders = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+    return np.array([graph[np.ix_(order, order)] for graph, order in zip(graphs, orders, strict=True)])
+
+
+def drawn(n, density=0.3, seed=1, different=20, chains=3, draws=40):
+    rng = np.random.default_rng(seed)
+    pool = random_dags(different, n, density, rng)
+    return pool[rng.choice(different, (chains, draws), p=rng.dirichlet(np.ones(different)))]
+
+
+def mean_over_draws(function, graphs):
+    return np.mean([np.mean([function(graph) for graph in chain], axis=0) for chain in graphs], axis=0)
+
+
+def ancestors(graph):
+    """[i, j]: a walk leads from i to j; walks of at most k steps, doubled, are walks of at most 2k."""
+    reached = graph
+    for _ in range(len(graph).bit_length()):
+        reached = reached | (reached.astype(np.float32) @ reached.astype(np.float32) > 0)
+    return reached
+
+
+def blankets(graph, spouses=True):
+    shared_child = graph.astype(np.int64) @ graph.T.astype(np.int64) > 0
+    return (graph | graph.T | (shared_child & spouses)) & ~np.eye(len(graph), dtype=bool)
+
+
+# --- probabilities from draws ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "density"), [(1, 0.0), (4, 0.5), (9, 0.3), (20, 0.15), (70, 0.02)])
+def test_probabilities_are_means_over_chains_and_draws(n, density):
+    graphs = drawn(n, density)
+    record = record_of(graphs)
+    compelled, reversible = cpdag_probabilities(record)
+    classes = {graph.tobytes(): cpdag(graph) for graph in graphs.reshape(-1, n, n)}
+    arrows = mean_over_draws(lambda g: classes[g.tobytes()] & ~classes[g.tobytes()].T, graphs)
+    lines = mean_over_draws(lambda g: classes[g.tobytes()] & classes[g.tobytes()].T, graphs)
+    np.testing.assert_allclose(compelled, arrows, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(reversible, lines, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(path_probabilities(record), mean_over_draws(ancestors, graphs), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(blanket_probabilities(record), mean_over_draws(blankets, graphs), rtol=0, atol=1e-14)
+
+
+def test_wrong_summaries_would_be_noticed():
+    graphs = drawn(9)
+    record = record_of(graphs)
+    unique = np.unique(graphs.reshape(-1, 9, 9), axis=0)
+    paths = path_probabilities(record)
+    assert abs(ancestors_of_all(unique) - paths).max() > 0.05  # each graph once, however often it was drawn
+    assert abs(graphs.mean(axis=(0, 1)) - paths).max() > 0.05  # parents only
+    without_spouses = mean_over_draws(lambda graph: blankets(graph, spouses=False), graphs)
+    assert abs(without_spouses - blanket_probabilities(record)).max() > 0.05
+
+
+def ancestors_of_all(graphs):
+    return np.mean([ancestors(graph) for graph in graphs], axis=0)
+
+
+def test_certain_things_have_probability_one_exactly():
+    always = np.zeros((3, 7, 3, 3), bool)
+    always[..., 0, 1] = always[..., 2, 1] = True
+    record = record_of(always)
+    compelled, reversible = cpdag_probabilities(record)
+    assert compelled[0, 1] == compelled[2, 1] == blanket_probabilities(record)[0, 2] == 1.0
+    assert not reversible.any()
+    assert path_probabilities(record).sum() == 2.0
+
+
+def test_all_graphs_of_four_nodes_drawn_once_treat_all_nodes_alike():
+    graphs = all_dags(4)
+    record = record_of(graphs[None])
+    off_diagonal = ~np.eye(4, dtype=bool)
+    compelled, reversible = cpdag_probabilities(record)
+    for matrix in (compelled, reversible, path_probabilities(record), blanket_probabilities(record)):
+        assert not matrix.diagonal().any()
+        assert np.unique(matrix[off_diagonal]).size == 1
+    either = compelled + compelled.T + reversible
+    np.testing.assert_allclose(either, (graphs | graphs.transpose(0, 2, 1)).mean(axis=0), rtol=0, atol=1e-14)
+    assert len(top_classes(record, 1000)) == 185
+
+
+def test_stored_graphs_that_no_draw_is_do_not_count():
+    record = record_of(np.array([[[[0, 1], [0, 0]], [[0, 0], [1, 0]]]], bool), graph_index=np.array([[1, 1]]))
+    assert path_probabilities(record).tolist() == [[0, 0], [1, 0]]
+    assert blanket_probabilities(record).tolist() == cpdag_probabilities(record)[1].tolist() == [[0, 1], [1, 0]]
+    assert [graph.adjacency.tolist() for graph in top_graphs(record, 5)] == [[[False, False], [True, False]]]
+    assert [(each.share, each.n_graphs) for each in top_classes(record, 5)] == [(1.0, 1)]
+
+
+@pytest.mark.parametrize("name", FROM_DRAWS)
+def test_results_without_draws_say_what_to_do(name):
+    empty = np.zeros((1, 0, 2, 2), bool)
+    with pytest.raises(ParnidagError, match=r"ask for draws: parnidag\.exact\(\.\.\., draws=1000\)"):
+        FROM_DRAWS[name](record_of(empty, exact_probabilities=np.zeros((2, 2))))
+    with pytest.raises(ParnidagError, match="stored no draws"):
+        FROM_DRAWS[name](record_of(empty))
+
+
+def test_four_thousand_graphs_of_a_hundred_nodes_take_well_under_a_second():
+    rng = np.random.default_rng(5)
+    codes = [edge_codes(graph) for graph in random_dags(400, 100, 0.04, rng)] * 10
+    offsets = np.cumsum([0, *(code.size for code in codes)])
+    record = record_of(
+        np.zeros((1, 1, 100, 100), bool),
+        log_posterior=np.zeros((4, 1000)),
+        graph_index=np.arange(4000).reshape(4, 1000),
+        graph_offsets=offsets,
+        graph_edges=np.concatenate(codes),
+        batch_counts=np.zeros((4, 0, 0), np.int64),
+        batch_iterations=np.zeros((4, 0), np.int64),
+    )
+    for function in (cpdag_probabilities, path_probabilities, blanket_probabilities):
+        function(record)  # compiled now
+        start = time.thread_time()
+        function(record)
+        assert time.thread_time() - start < 0.8
+
+
+# --- Monte-Carlo errors ----------------------------------------------------------------------------------------------
+
+
+def record_of_switches(values):
+    """Draws of a graph of two nodes whose edge is there or not; whether each unique graph has it."""
+    graphs = np.zeros((*values.shape, 2, 2), bool)
+    graphs[..., 0, 1] = values
+    record = record_of(graphs)
+    return record, np.diff(record.graph_offsets) == 1
+
+
+@pytest.mark.parametrize(("stay", "inflation"), [(0.0, 1.0), (0.8, 9.0)])
+def test_error_of_a_share_is_the_spread_of_repeated_runs(stay, inflation):
+    """A share kept with probability `stay`, else drawn anew, has variance p(1−p)/N × (1+stay)/(1−stay)."""
+    rng = np.random.default_rng(3)
+    share, repeats, chains, draws = 0.3, 100, 4, 400
+    fresh = rng.random((repeats, chains, draws)) < share
+    kept = rng.random((repeats, chains, draws)) < stay
+    kept[..., 0] = False
+    source = np.maximum.accumulate(np.where(kept, 0, np.arange(draws)), axis=-1)
+    values = np.take_along_axis(fresh, source, axis=-1)
+    reported = np.array([share_mcse(*record_of_switches(run)) for run in values])
+    truth = np.sqrt(share * (1 - share) * inflation / (chains * draws))
+    # The larger of two estimates, so a little too large on average.
+    assert 0.9 * truth < np.sqrt((reported**2).mean()) < 1.35 * truth
+    misses = abs(values.mean(axis=(1, 2)) - share)
+    assert np.mean(misses < 2 * reported) > 0.84  # of 100 runs, if 95 % are covered: fails once in 27,000
+    if stay:  # draws taken for independent ones
+        assert np.mean(misses < 2 * np.sqrt(share * (1 - share) / (chains * draws))) < 0.84
+
+
+def test_shares_that_never_change_have_no_known_error():
+    record, present = record_of_switches(np.random.default_rng(1).random((2, 30)) < 0.5)
+    assert np.isnan(share_mcse(record, np.array([True, True])))
+    assert np.isnan(share_mcse(record, np.array([False, False])))
+    assert share_mcse(record, present) == pytest.approx(share_mcse(record, ~present))
+    for wrong in (np.array([True]), np.array([1.0, 0.0])):
+        with pytest.raises(ParnidagError, match="holds: must be a bool array with an entry for each of the 2 unique"):
+            share_mcse(record, wrong)
+
+
+# --- graphs on top ---------------------------------------------------------------------------------------------------
+
+
+def test_top_graphs_are_the_best_and_come_with_their_share():
+    graphs = drawn(6)
+    heights = {graph.tobytes(): height for height, graph in enumerate(np.unique(graphs.reshape(-1, 6, 6), axis=0))}
+    log_posterior = np.array([[-50.0 + heights[graph.tobytes()] for graph in chain] for chain in graphs])
+    top = top_graphs(record_of(graphs, log_posterior), 5)
+    assert [graph.log_posterior for graph in top] == [-50.0 + len(heights) - 1 - rank for rank in range(5)]
+    for adjacency, log_height, share in top:
+        same = (graphs == adjacency).all(axis=(2, 3))
+        assert (log_posterior[same] == log_height).all()
+        assert share == pytest.approx(same.mean(axis=1).mean())
+    assert len(top_graphs(record_of(graphs, log_posterior), 1000)) == len(heights)
+
+
+def test_equal_graphs_come_in_the_same_order_whatever_was_drawn_first():
+    pool = all_dags(3)
+    rng = np.random.default_rng(4)
+    listed = []
+    for _ in range(5):
+        rounding = -1000.0 * (1 + 2e-16 * rng.integers(-3, 4, size=(1, 25)))
+        listed.append(top_graphs(record_of(rng.permutation(pool)[None], rounding), 7))
+    for other in listed[1:]:
+        for one, two in zip(listed[0], other, strict=True):
+            assert (one.adjacency == two.adjacency).all()
+            assert one.share == two.share == 1 / 25
+    codes = [edge_codes(graph.adjacency).tolist() for graph in listed[0]]
+    assert codes == sorted(edge_codes(graph).tolist() for graph in pool)[:7]
+
+
+def test_codes_are_compared_as_numbers():
+    graphs = np.zeros((1, 380, 20, 20), bool)
+    edges = np.random.default_rng(3).permutation(np.argwhere(~np.eye(20, dtype=bool)))
+    graphs[0, np.arange(380), edges[:, 0], edges[:, 1]] = True
+    codes = [int(edge_codes(graph.adjacency)[0]) for graph in top_graphs(record_of(graphs), 380)]
+    assert codes == sorted(codes)
+
+
+def test_top_mass_sums_the_most_frequent():
+    graphs = drawn(6)
+    record = record_of(graphs)
+    often = np.sort(np.unique(graphs.reshape(-1, 36), axis=0, return_counts=True)[1])[::-1]
+    for k in (1, 3, len(often), 1000):
+        assert top_mass(record, k) == pytest.approx(often[:k].sum() / often.sum())
+    assert top_mass(record, 1000) == 1.0
+
+
+def test_top_classes_gather_equivalent_graphs():
+    rng = np.random.default_rng(6)
+    graphs = all_dags(4)[rng.integers(0, 543, (2, 400))]
+    classes = {}
+    for graph in graphs.reshape(-1, 4, 4):
+        classes.setdefault(cpdag(graph).tobytes(), []).append(graph.tobytes())
+    top = top_classes(record_of(graphs), 1000)
+    assert len(top) == len(classes)
+    for adjacency, share, n_graphs in top:
+        members = classes[adjacency.tobytes()]
+        assert share == len(members) / 800
+        assert n_graphs == len(set(members))
+    shares = [each.share for each in top]
+    assert shares == sorted(shares, reverse=True)
+    shuffled = top_classes(record_of(rng.permutation(graphs.reshape(1, -1, 4, 4), axis=1)), 1000)
+    assert all((one.adjacency == two.adjacency).all() for one, two in zip(top, shuffled, strict=True))
+    assert len(top_classes(record_of(graphs), 3)) == 3
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
+@pytest.mark.parametrize("function", [top_graphs, top_mass, top_classes])
+def test_k_must_be_a_count(function, k):
+    with pytest.raises(ParnidagError, match="k: must be a whole number of at least 1"):
+        function(record_of(drawn(3)), k)
+
+
+# --- expected SHD ----------------------------------------------------------------------------------------------------
+
+
+def shd(one, two, reversal):
+    if reversal == 2:
+        return int((one != two).sum())
+    differs = (one != two) | (one != two).T
+    return int(np.triu(differs).sum())
+
+
+@pytest.mark.parametrize("reversal", [1, 2])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_expected_shd_is_the_mean_over_draws(n, reversal):
+    graphs = drawn(n, density=0.5)
+    probabilities = graphs.mean(axis=(0, 1))
+    for graph in [*graphs[0, :5], np.zeros((n, n), int), np.random.default_rng(2).random((n, n)) < 0.5]:
+        graph = graph & ~np.eye(n, dtype=bool)
+        expected = mean_over_draws(lambda draw, graph=graph: shd(draw, graph.astype(bool), reversal), graphs)
+        assert expected_shd(probabilities, graph, reversal) == pytest.approx(expected, rel=0, abs=1e-12)
+
+
+def test_the_two_conventions_differ_by_the_reversed_edges():
+    graphs = drawn(7, density=0.5)
+    probabilities, graph = graphs.mean(axis=(0, 1)), graphs[0, 0]
+    reversed_edges = probabilities.T[graph].sum()
+    assert reversed_edges > 0.1
+    assert expected_shd(probabilities, graph, 2) - expected_shd(probabilities, graph) == pytest.approx(reversed_edges)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros((2, 3)), np.zeros((2, 3))), "probabilities: must be a square matrix, got shape"),
+        (([["a", "b"], ["c", "d"]], np.zeros((2, 2))), "probabilities: cannot be read"),
+        (([[0.0, 1.5], [0.0, 0.0]], np.zeros((2, 2))), r"probabilities: entries \[0, 1\] and \[1, 0\] are 1.5 and 0"),
+        (([[0.0, -0.5], [0.0, 0.0]], np.zeros((2, 2))), "must lie between 0 and 1"),
+        (([[0.0, 0.6], [0.6, 0.0]], np.zeros((2, 2))), "also their sum"),
+        (([[0.0, np.nan], [0.0, 0.0]], np.zeros((2, 2))), "nan"),
+        (([[0.1, 0.0], [0.0, 0.0]], np.zeros((2, 2))), r"entries \[0, 0\]"),
+        ((np.zeros((2, 2)), np.zeros((3, 3))), "adjacency: must be a 2 × 2 matrix"),
+        ((np.zeros((2, 2)), np.full((2, 2), 2)), "adjacency: must hold only 0 and 1"),
+        ((np.zeros((2, 2)), np.eye(2)), "0 on the diagonal"),
+        ((np.zeros((2, 2)), np.zeros((2, 2)), 3), "reversal: .* must be 1 or 2, not 3"),
+        ((np.zeros((2, 2)), np.zeros((2, 2)), "once"), "reversal: .* must be 1 or 2, not 'once'"),
+        ((np.zeros((2, 2)), np.zeros((2, 2)), True), "reversal: .* must be 1 or 2, not True"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ParnidagError, match=message):
+        expected_shd(*arguments)
+    if message.startswith("probabilities"):
+        with pytest.raises(ParnidagError, match=message):
+            consensus(arguments[0])
+
+
+# --- the consensus graph ---------------------------------------------------------------------------------------------
+
+
+def random_probabilities(n, rng, sharpness=1.0, none=0.5):
+    """Three states for each pair, without regard to any graph, so that the pairwise mode often has cycles."""
+    result = np.zeros((n, n))
+    for i, j in itertools.combinations(range(n), 2):
+        result[i, j], result[j, i], _ = rng.dirichlet([sharpness, sharpness, none])
+    return result
+
+
+def pairwise_mode(probabilities):
+    none = 1 - probabilities - probabilities.T
+    return (probabilities > none) & (probabilities > probabilities.T)
+
+
+def drop_weakest(probabilities):
+    """Broken twin: take the least probable edge out of a cycle until there is none."""
+    graph = pairwise_mode(probabilities)
+    while topological_order(graph) is None:
+        in_cycle = graph & ancestors(graph).T
+        graph.flat[np.where(in_cycle, probabilities, 2.0).argmin()] = False
+    return graph
+
+
+def drop_only(probabilities, dags):
+    """Broken twin: the cheapest DAG among the subgraphs of the mode, so that no edge is ever turned."""
+    mode = pairwise_mode(probabilities)
+    below = dags[~(dags & ~mode).any(axis=(1, 2))]
+    return below[costs_of(probabilities, below).argmin()]
+
+
+def costs_of(probabilities, graphs):
+    """Expected SHD of many graphs at once."""
+    none = 1 - probabilities - probabilities.T
+    agreement = np.tensordot(graphs, probabilities, axes=2)
+    empty = np.triu(~(graphs | graphs.transpose(0, 2, 1)), 1)
+    n = len(probabilities)
+    return n * (n - 1) / 2 - agreement - np.tensordot(empty, none, axes=2)
+
+
+@pytest.mark.parametrize(("n", "cases"), [(3, 200), (4, 300), (5, 60)])
+def test_consensus_is_the_best_of_all_dags(n, cases):
+    rng, dags = np.random.default_rng(n), all_dags(n)
+    worse = {"drop_weakest": 0, "drop_only": 0, "cyclic": 0}
+    for case in range(cases):
+        probabilities = random_probabilities(n, rng, sharpness=1.0 + 4.0 * (case % 2))
+        found = consensus(probabilities)
+        least = costs_of(probabilities, dags).min()
+        assert is_acyclic(found[None])[0]
+        assert expected_shd(probabilities, found) == pytest.approx(least, rel=0, abs=1e-9)
+        worse["cyclic"] += not is_acyclic(pairwise_mode(probabilities)[None])[0]
+        for name, graph in (
+            ("drop_weakest", drop_weakest(probabilities)),
+            ("drop_only", drop_only(probabilities, dags)),
+        ):
+            worse[name] += expected_shd(probabilities, graph) > least + 1e-6
+    assert worse["cyclic"] >= cases / 10
+    assert worse["drop_weakest"] > 0
+    assert worse["drop_only"] > 0
+
+
+def test_an_acyclic_mode_is_kept_as_it_is():
+    graphs = drawn(9, density=0.3)
+    probabilities = graphs.mean(axis=(0, 1))
+    mode = pairwise_mode(probabilities)
+    assert is_acyclic(mode[None])[0]
+    assert mode.any()
+    assert (consensus(probabilities) == mode).all()
+
+
+def test_tangles_are_solved_on_their_own_at_no_loss(monkeypatch):
+    """Two cycles joined one way: as cheap as the best order of all nodes together."""
+    rng, solved = np.random.default_rng(8), []
+    monkeypatch.setattr(hamming, "best_order", lambda gains: (solved.append(len(gains)), best_order(gains))[1])
+    several = 0
+    for _ in range(20):
+        probabilities = np.zeros((10, 10))
+        for block in (slice(0, 5), slice(5, 10)):
+            probabilities[block, block] = random_probabilities(5, rng, sharpness=5.0)
+        probabilities[:5, 5:] = rng.uniform(0.3, 0.7, (5, 5))
+        probabilities[5:, :5] = rng.uniform(0.0, 0.3, (5, 5))  # less than the other way, though maybe more than none
+        new = rng.permutation(10)
+        probabilities = probabilities[np.ix_(new, new)]
+        none = 1 - probabilities - probabilities.T
+        gains = np.maximum(probabilities - none, 0) * ~np.eye(10, dtype=bool)
+        order = exact_order(np.rint(gains * 2**30).astype(np.int64))
+        position = np.argsort(order)
+        whole = (position[:, None] < position) & (gains > 0)
+        found = consensus(probabilities)
+        assert is_acyclic(found[None])[0]
+        assert expected_shd(probabilities, found) == pytest.approx(expected_shd(probabilities, whole), rel=0, abs=1e-6)
+        several += not is_acyclic(pairwise_mode(probabilities)[None])[0]
+    assert several >= 10
+    assert 3 <= min(solved) <= max(solved) <= 5
+
+
+def test_ties_go_to_no_edge_and_then_to_the_earlier_parent():
+    half = np.array([[0.0, 0.5], [0.0, 0.0]])
+    assert not consensus(half).any()
+    assert not consensus(half.T).any()
+    assert not consensus(np.array([[0.0, 1 / 3], [1 / 3, 0.0]])).any()
+    assert consensus(np.array([[0.0, 0.45], [0.45, 0.0]])).tolist() == [[False, True], [False, False]]
+    nearly = np.array([[0.0, 0.45], [0.45 + 1e-16, 0.0]])
+    assert consensus(nearly).tolist() == [[False, True], [False, False]]
+    undecided = np.full((6, 6), 0.5) - 0.5 * np.eye(6)
+    assert (consensus(undecided) == np.triu(np.ones((6, 6), bool), 1)).all()
+    assert consensus(np.zeros((0, 0))).shape == (0, 0)
+
+
+def test_rounding_beyond_the_bounds_is_forgiven():
+    assert consensus(np.array([[0.0, 1.0 + 1e-12], [-1e-13, 0.0]]))[0, 1]
+
+
+def test_a_large_tangle_becomes_a_dag_that_beats_dropping_the_weakest():
+    rng = np.random.default_rng(9)
+    for n in (EXACT_UP_TO + 5, 40):
+        probabilities = random_probabilities(n, rng, sharpness=3.0)
+        found = consensus(probabilities)
+        assert topological_order(found) is not None
+        assert (found == consensus(probabilities)).all()
+        assert expected_shd(probabilities, found) < expected_shd(probabilities, drop_weakest(probabilities))
+
+
+# --- orders ----------------------------------------------------------------------------------------------------------
+
+
+def random_gains(k, rng):
+    gains = rng.integers(0, 100, (k, k)) * (rng.random((k, k)) < 0.7)
+    np.fill_diagonal(gains, 0)
+    return gains
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_orders_are_the_best_of_all(k):
+    rng = np.random.default_rng(k)
+    for _ in range(10):
+        gains = random_gains(k, rng)
+        most = max(total_gain(gains, np.array(order)) for order in itertools.permutations(range(k)))
+        assert total_gain(gains, best_order(gains)) == most
+
+
+def test_equally_good_orders_go_by_index():
+    for k in (5, EXACT_UP_TO + 1):
+        assert (best_order(np.zeros((k, k), np.int64)) == np.arange(k)).all()
+
+
+def test_local_search_stops_where_no_single_move_gains_and_often_finds_the_best():
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(20):
+        gains = random_gains(10, rng)
+        starts = [rng.permutation(10) for _ in range(10)]
+        orders = [improve_order(gains, start) for start in starts]
+        totals = [total_gain(gains, order) for order in orders]
+        for start, order, total in zip(starts, orders, totals, strict=True):
+            assert sorted(order) == list(range(10))
+            assert total >= total_gain(gains, start)
+            for node, place in itertools.product(range(10), range(10)):
+                moved = np.insert(order[order != node], place, node)
+                assert total_gain(gains, moved) <= total
+        best = total_gain(gains, exact_order(gains))
+        assert max(totals) <= best
+        found += max(totals) == best
+    assert found >= 15
+
+
+def test_many_nodes_with_one_right_order_are_put_into_it():
+    rng = np.random.default_rng(2)
+    k = EXACT_UP_TO + 20
+    right = rng.permutation(k)
+    gains = np.zeros((k, k), np.int64)
+    gains[np.ix_(right, right)] = np.triu(rng.integers(1, 100, (k, k)), 1)
+    assert (best_order(gains) == right).all()
