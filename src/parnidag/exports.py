@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CSV_CORNER = "parent"
 """Heading of the first column: it says that the rows are parents."""
 
+_ENTITY = re.compile(r"&#?\w+;")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -88,7 +89,7 @@ class Exports(_Described):
         <BLANKLINE>
         """
         lines = ["// parent -> child", "digraph {"]
-        lines += [f"  {_dot_quoted(name)};" for name in self.nodes]
+        lines += [f"  {_dot_quoted(name)}{_dot_label(name)};" for name in self.nodes]
         two_way = self.adjacency & self.adjacency.T
         undirected = two_way if self.kind == "cpdag" else np.zeros_like(two_way)
         for i, j in np.argwhere(self.adjacency & ~np.tril(undirected)).tolist():
@@ -232,6 +233,12 @@ class Exports(_Described):
 
         It is the graph alone: ``pgmpy.models.DiscreteBayesianNetwork(graph.to_pgmpy())``, or its sister for the kind of
         data at hand, has parameters to fit.
+
+        Examples
+        --------
+        >>> from parnidag.graphs import as_graph
+        >>> as_graph([("rain", "wet")], ["rain", "wet"]).to_pgmpy().edges  # doctest: +SKIP
+        OutEdgeView([('rain', 'wet')])
         """
         self._refuse_cycles("pgmpy")
         try:
@@ -266,6 +273,12 @@ class Exports(_Described):
 
         Of its matrix ``graph``, that is −1 at [parent, child] and 1 at [child, parent]; an undirected edge of a CPDAG
         is −1 at both.
+
+        Examples
+        --------
+        >>> from parnidag.graphs import as_graph
+        >>> print(*as_graph([("rain", "wet")], ["rain", "wet"]).to_causal_learn().get_graph_edges())
+        rain --> wet
         """
         if self.kind == "digraph" and (self.adjacency & self.adjacency.T).any():
             raise ParnidagError("graph: causal-learn has no place for A → B and B → A at once; export an acyclic graph")
@@ -299,6 +312,11 @@ def _text_or_file(text: str, path: str | os.PathLike[str] | None, example: str) 
 def _dot_quoted(name: str) -> str:
     r"""Quote a name; Graphviz draws ``\\`` as one backslash, and a single one at the end would swallow the quote."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _dot_label(name: str) -> str:
+    """Give a name such as "&lt;" a label of its own: Graphviz would draw the character that it stands for in HTML."""
+    return f" [label={_dot_quoted(name.replace('&', '&amp;'))}]" if _ENTITY.search(name) else ""
 
 
 def _missing(package: str, method: str, error: ImportError) -> ParnidagError:

@@ -1,0 +1,63 @@
+"""Two graphs, or probabilities and a graph, put on the same nodes in the same order before they are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.errors import ParnidagError
+from parnidag.graph_readers import Reading, read_graph, settle
+from parnidag.graphs import Graph, checked_nodes, graph_of, own_nodes
+from parnidag.labelled import is_frame, is_probability, is_range, labels_of, square
+
+
+def paired(graph: object, truth: object) -> tuple[Graph, Graph]:
+    """Read two graphs, of any form that `as_graph` takes, on common nodes.
+
+    What has names is matched by name, what has none by position. Nodes that only one of two networkx graphs or edge
+    lists mentions have no edges in the other.
+    """
+    readings = _reading(graph, "graph"), _reading(truth, "truth")
+    nodes = _common_nodes(*readings, "graph")
+    return graph_of(readings[0], nodes, "graph"), graph_of(readings[1], nodes, "truth")
+
+
+def with_truth(probabilities: object, truth: object) -> tuple[NDArray[np.float64], Graph]:
+    """Read edge probabilities, or a result that has them, and a true graph on common nodes."""
+    scored, true = _probability_reading(probabilities), _reading(truth, "truth")
+    nodes = _common_nodes(scored, true, "probabilities")
+    return settle(scored, nodes, "probabilities").astype(np.float64), graph_of(true, nodes, "truth")
+
+
+def _reading(value: object, argument: str) -> Reading:
+    if isinstance(value, Graph):
+        return Reading(value.adjacency, list(value.nodes), kind=value.kind)
+    return read_graph(value, argument)
+
+
+def _probability_reading(value: Any) -> Reading:
+    value = getattr(value, "edge_probabilities", value)
+    labels = labels_of(value, "probabilities", "the data frame") if is_frame(value) else None
+    matrix = square(value.to_numpy() if is_frame(value) else value, None, "probabilities", "the matrix")
+    if not is_probability(matrix) or matrix.diagonal().any():
+        raise ParnidagError(
+            "probabilities: the matrix must hold numbers from 0 to 1, [i, j] being the probability of i → j, and 0 on "
+            "the diagonal"
+        )
+    return Reading(matrix, None if labels is None or is_range(labels) else labels)
+
+
+def _common_nodes(first: Reading, second: Reading, argument: str) -> tuple[str, ...]:
+    """Find nodes that both can be put on; `argument` is what the first is called, the second is the truth."""
+    named = [(reading, name) for reading, name in ((first, argument), (second, "truth")) if reading.labels is not None]
+    for reading, name in named:
+        if reading.complete:
+            return own_nodes(reading, name)
+    if len(named) < 2:  # one of them is a matrix without names, and says how many nodes there are
+        return own_nodes(first if first.labels is None else second, argument)
+    labels = list(dict.fromkeys([*named[0][0].labels, *named[1][0].labels]))  # type: ignore[misc]
+    if labels and all(isinstance(label, int) for label in labels):
+        return tuple(f"X{place}" for place in range(max(labels) + 1))
+    return checked_nodes([str(label) for label in labels], argument)
