@@ -11,7 +11,7 @@ import numpy as np
 
 from parnidag import referee
 from parnidag._version import __version__
-from parnidag.assemble import record_of_run, record_of_solution
+from parnidag.assemble import record_of_run, record_of_solution, software
 from parnidag.data import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
@@ -177,6 +177,7 @@ def exact(
     graphs = draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
     settings = {
         "version": __version__,
+        "versions": software(),
         "method": "exact",
         **target.settings,
         "draws": draws,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import platform
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -31,6 +33,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
     plan = run.plan
     settings = {
         "version": __version__,
+        "versions": software(),
         "method": "MCMC",
         "sampler": run.sampler.describe(),
         **run.target.settings,
@@ -60,6 +63,16 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         prior_probabilities=run.target.prior_marginals(),
         **_starts(run),
     )
+
+
+def software() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    return {
+        "parnidag": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "Numba": importlib.metadata.version("numba"),
+    }
 
 
 def _starts(run: Run) -> dict[str, Any]:

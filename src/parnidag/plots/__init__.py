@@ -1,0 +1,31 @@
+"""Pictures of a result, drawn with matplotlib.
+
+Each function takes a `Posterior` and draws on the axes given as ``ax=``, or on a new figure of a size that suits the
+number of nodes, and returns the axes. Nothing is shown or saved, and no setting of matplotlib is changed; to save a
+picture, ``plots.graph(posterior).figure.savefig("graph.pdf")``.
+"""
+
+from __future__ import annotations
+
+from parnidag.plots.chain_edges import agreement, running
+from parnidag.plots.chains import edge_count, rank, trace
+from parnidag.plots.comparison import compare
+from parnidag.plots.graphs import graph
+from parnidag.plots.maps import heatmap
+from parnidag.plots.prior import evidence, prior_posterior
+from parnidag.plots.truth import roc, shd_threshold
+
+__all__ = [
+    "agreement",
+    "compare",
+    "edge_count",
+    "evidence",
+    "graph",
+    "heatmap",
+    "prior_posterior",
+    "rank",
+    "roc",
+    "running",
+    "shd_threshold",
+    "trace",
+]

@@ -1,0 +1,247 @@
+"""What all plots share: colours, a place to draw on, words that stay words, and checks of what was passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from numpy.typing import NDArray
+
+from parnidag._types import is_number
+from parnidag.errors import ParnidagError
+from parnidag.record import RunRecord
+from parnidag.wording import did_you_mean, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.artist import Artist
+    from matplotlib.text import Text
+
+    from parnidag.posterior import Posterior
+
+Floats = NDArray[np.float64]
+
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#000000",
+)
+"""Okabe and Ito's colours, which the colour-blind can tell apart; their yellow is too pale for lines on white."""
+
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+LINE_STYLES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+
+INK, GREY, PALE = "#1b1b1b", "#767676", "#d9d9d9"
+
+PROBABILITY_MAP = LinearSegmentedColormap.from_list(
+    "parnidag_probability",
+    ["#ffffff", "#d4edfd", "#a5d7f7", "#75bae7", "#489ad4", "#1178b8", "#005793", "#00386b", "#0a1f44"],
+)
+"""From white through Okabe and Ito's blue to near black, in steps that look equal (equal distances in CIELAB)."""
+
+EVIDENCE_COLOURS = {
+    "included": BLUE,
+    "inconclusive": ORANGE,
+    "excluded": GREY,
+    "required": BLACK,
+    "forbidden": BLACK,
+}
+EVIDENCE_MARKERS = {"included": "o", "inconclusive": "D", "excluded": "v", "required": "P", "forbidden": "X"}
+
+NAME_WIDTH = 16
+"""Letters of a name that a picture shows."""
+
+MANY_POINTS = 1000
+"""More points than this are drawn as an image within SVG and PDF files, which would become megabytes large."""
+
+SAME = 0.1
+"""Probabilities of an edge that differ by more than this between chains are called disagreement, as in diagnostics."""
+
+
+# ── how chains look ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def colour_of(k: int) -> str:
+    """Return the colour of the k-th chain or line."""
+    return PALETTE[k % len(PALETTE)]
+
+
+def line_of(k: int) -> Any:
+    """Return the line style of the k-th chain; with the colour, 28 chains look different."""
+    return LINE_STYLES[k % len(LINE_STYLES)]
+
+
+def marker_of(k: int) -> str:
+    """Return the marker of the k-th chain; with the colour, 56 chains look different."""
+    return MARKERS[k % len(MARKERS)]
+
+
+# ── a place to draw on ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def axes_for(ax: Axes | None, size: tuple[float, float], *, square: bool = False) -> tuple[Axes, bool]:
+    """Return the axes to draw on, and whether they are in a figure made here, of this size in inches.
+
+    `square` says that both axes will have the same scale, which the layout must know to keep labels on the figure.
+    """
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        return plt.subplots(figsize=size, layout="compressed" if square else "constrained")[1], True
+    if not isinstance(ax, Axes):
+        raise ParnidagError(f"ax: must be a matplotlib Axes or None, not {one_line(repr(ax), 60)}")
+    return ax, False
+
+
+def describe(ax: Axes, title: str, x: str, y: str) -> None:
+    """Write the title and what the axes show."""
+    plain([ax.set_title(title), ax.set_xlabel(x), ax.set_ylabel(y)])
+
+
+def open_frame(ax: Axes) -> None:
+    """Take away the lines above and on the right, which carry nothing."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def unit_limits(ax: Axes) -> None:
+    """Show probabilities from 0 to 1 on both axes, with room for whole markers at the ends."""
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    ax.set_aspect("equal", adjustable="box")
+
+
+def add_legend(ax: Axes, own: bool, handles: Sequence[Artist], labels: Sequence[str], inside: Any = "best") -> None:
+    """Explain lines and markers: beside the axes in a figure of our own, else on them, where space is not ours."""
+    shown = [f" {label}" if label.startswith("_") else label for label in labels]  # an underscore would hide it
+    if own:
+        legend = ax.legend(
+            handles, shown, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False
+        )
+    else:
+        legend = ax.legend(handles, shown, loc=inside, fontsize="small", framealpha=0.8)
+    plain(legend.get_texts())
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plain(texts: Iterable[Text]) -> None:
+    """Keep names from being read as formulae: "$" and "_" mean nothing but themselves."""
+    for text in texts:
+        text.set_parse_math(False)
+        text.set_usetex(False)
+
+
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
+"""The same for labels of ticks, which have a second text that is hidden until it is needed."""
+
+
+def short(name: str, width: int = NAME_WIDTH) -> str:
+    """Return a name on one line, cut to a width, and shown even if it is empty.
+
+    Examples
+    --------
+    >>> short("photosynthesis", 8), short("a$b"), short(" ")
+    ('photosy…', 'a$b', "' '")
+    """
+    visible = "".join(letter if letter.isprintable() else " " for letter in name)
+    return one_line(visible, width) or repr(name)
+
+
+def edge_name(nodes: Sequence[str], parent: int, child: int) -> str:
+    """Return "parent → child" by the names of two nodes."""
+    return f"{short(nodes[parent])} → {short(nodes[child])}"
+
+
+def edge_names(posterior: Posterior, codes: Iterable[int]) -> list[str]:
+    """Name edges given by their codes, parent · n + child."""
+    nodes = posterior.nodes
+    return [edge_name(nodes, *divmod(int(code), len(nodes))) for code in codes]
+
+
+def counted(number: int, what: str) -> str:
+    """Return "1 edge", "7 edges".
+
+    Examples
+    --------
+    >>> counted(1, "edge"), counted(1200, "edge")
+    ('1 edge', '1,200 edges')
+    """
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+# ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_posterior(posterior: object, argument: str = "posterior") -> None:
+    """Refuse what is not a result."""
+    if not isinstance(getattr(posterior, "record", None), RunRecord):
+        raise ParnidagError(
+            f"{argument}: must be a Posterior, as parnidag.sample and parnidag.exact return it, "
+            f"not {one_line(repr(posterior), 60)}"
+        )
+
+
+def check_choice(argument: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse a word that is not among those known."""
+    if value not in allowed:
+        raise ParnidagError(f"{argument}: must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
+def check_count(argument: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number, or too small a one."""
+    if not is_number(value) or not isinstance(value, Integral) or value < least:
+        raise ParnidagError(f"{argument}: must be a whole number, {least} or more, not {value!r}")
+
+
+def check_threshold(value: object) -> None:
+    """Refuse what is no probability above 0."""
+    if not is_number(value) or not 0 < value <= 1:  # type: ignore[operator]
+        raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {value!r}")
+
+
+def check_edges(argument: str, edges: object, nodes: Sequence[str]) -> list[tuple[int, int]]:
+    """Return edges given as (parent, child) names by the numbers of their nodes."""
+    if isinstance(edges, str) or not isinstance(edges, Sequence) or not len(edges):
+        raise ParnidagError(f"{argument}: must be a list of (parent, child) names, not {edges!r}")
+    place = {name: k for k, name in enumerate(nodes)}
+    found = []
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
+            raise ParnidagError(f"{argument}: each must be a (parent, child) pair, not {edge!r}")
+        for name in edge:
+            if name not in place:
+                raise ParnidagError(f"{argument}: there is no node {name!r}: {did_you_mean(str(name), nodes)}")
+        if edge[0] == edge[1]:
+            raise ParnidagError(f"{argument}: an edge joins two nodes, not {edge[0]!r} with itself")
+        found.append((place[edge[0]], place[edge[1]]))
+    return found
+
+
+def need_chains(posterior: Posterior, plot: str) -> None:
+    """Refuse an exact result where chains are looked at."""
+    check_posterior(posterior)
+    if posterior.record.exact_probabilities is not None:
+        raise ParnidagError(
+            f"posterior: plots.{plot} shows the chains of a run, and an exact result has none (nor any Monte-Carlo "
+            "error to look for); pass a result of parnidag.sample"
+        )
+
+
+def need_draws(posterior: Posterior, plot: str) -> None:
+    """Refuse a result without stored graphs where they are looked at."""
+    check_posterior(posterior)
+    if posterior.log_posterior.size == 0:
+        raise ParnidagError(
+            f"posterior: plots.{plot} shows stored draws, and this result has none; "
+            "pass a result of parnidag.sample, or of parnidag.exact(data, draws=1000)"
+        )

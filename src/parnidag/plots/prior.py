@@ -1,0 +1,273 @@
+"""What the data say of each edge beyond the prior: Bayes factors, and the way from prior to posterior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from parnidag._types import is_number
+from parnidag.edge_table import BAYES_FACTOR_LIMIT, bayes_factors, evidence_classes
+from parnidag.errors import ParnidagError
+from parnidag.plots._axes import (
+    EVIDENCE_COLOURS,
+    EVIDENCE_MARKERS,
+    GREY,
+    MANY_POINTS,
+    PALE,
+    PLAIN,
+    Floats,
+    add_legend,
+    axes_for,
+    check_edges,
+    check_posterior,
+    describe,
+    edge_names,
+    open_frame,
+)
+from parnidag.plots._labels import MOST_LABELS, label_points
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+
+    from parnidag.posterior import Posterior
+
+_NAMES_UP_TO = 45
+"""Edges up to which each has its name on the axis."""
+
+_NAMED = 6
+"""Edges that the plot of evidence names."""
+
+_LIMIT = math.log10(BAYES_FACTOR_LIMIT)
+_UNDER_LIMITS = np.array([(x, sign * (_LIMIT + 0.3)) for x in np.linspace(0.7, 1.0, 7) for sign in (-1, 1)])
+"""Where the names of the limits are, which labels shall not cover."""
+
+_LARGEST_EXPONENT = 8
+"""Bayes factors beyond ten to this are drawn as "more": no run is long enough to tell them apart."""
+
+
+def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
+    """Plot by how much the data change the odds of each edge (its Bayes factor), against its posterior probability.
+
+    Bayes factors compare with the true marginal probability of the edge under the prior, the one that graphs without
+    cycles have. From 10 on edges count as included, up to 1/10 as excluded; between these lines the data do not decide.
+    Named are the edges next to the upper line: first those just not included, then those just included.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import parnidag
+    >>> from parnidag import plots
+    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> plots.evidence(parnidag.exact(table.values)).get_ylabel()
+    'log10 Bayes factor of the edge'
+    """
+    check_posterior(posterior)
+    prior = _prior_of(posterior, "evidence")
+    n = len(posterior.nodes)
+    codes = np.flatnonzero(~np.eye(n, dtype=bool))
+    probabilities = posterior.edge_probabilities.to_numpy().ravel()[codes]
+    factors = bayes_factors(probabilities, prior[codes])
+    classes = evidence_classes(factors, prior[codes])
+    exponents, heights, top = _exponents(factors)
+    ax, own = axes_for(ax, (6.8, 4.4))
+    _draw_limits(ax)
+    handles: list[Artist] = []
+    labels = []
+    for name in ("included", "inconclusive", "excluded"):
+        chosen = classes == name
+        handles.append(_by_class(ax, probabilities[chosen], heights[chosen], name, 30))
+        labels.append(f"{name} ({int(chosen.sum()):,})")
+    fixed = int(np.isin(classes, ("required", "forbidden")).sum())
+    if fixed:
+        handles.append(Line2D([], [], linestyle="none"))
+        labels.append(f"set by the prior ({fixed:,})")
+    named = _next_to_limit(exponents)
+    label_points(
+        ax,
+        np.column_stack([probabilities[named], heights[named]]),
+        edge_names(posterior, codes[named]),
+        np.concatenate([np.column_stack([probabilities, heights]), _UNDER_LIMITS]),
+    )
+    _exponent_ticks(ax, heights, top)
+    ax.set_xlim(-0.03, 1.03)
+    describe(ax, "Evidence for edges", "posterior probability of the edge", "log10 Bayes factor of the edge")
+    open_frame(ax)
+    add_legend(ax, own, handles, labels, "lower right")
+    return ax
+
+
+def _prior_of(posterior: Posterior, plot: str) -> Floats:
+    prior = posterior.prior_probabilities
+    if prior is None:
+        raise ParnidagError(
+            f"posterior: plots.{plot} needs the probabilities of edges under the prior, and this result, from a file "
+            "of an older version, does not have them; sample again"
+        )
+    return prior.to_numpy().ravel()
+
+
+def _exponents(factors: Floats) -> tuple[Floats, Floats, int]:
+    """Return the logarithms of Bayes factors, how high to draw them, and the largest power of ten on the scale."""
+    with np.errstate(divide="ignore"):
+        exponents = np.log10(factors)
+    known = np.abs(exponents[np.isfinite(exponents)])
+    top = int(np.clip(math.ceil(known.max(initial=0.0)), 2, _LARGEST_EXPONENT))
+    return exponents, np.where(np.abs(exponents) > top, np.sign(exponents) * (top + 1), exponents), top
+
+
+def _by_class(ax: Axes, x: Floats, y: Floats, name: str, size: float) -> PathCollection:
+    """Draw points in the colour and with the marker of a class of evidence."""
+    return ax.scatter(
+        x,
+        y,
+        s=size,
+        color=EVIDENCE_COLOURS[name],
+        marker=EVIDENCE_MARKERS[name],
+        alpha=0.8,
+        linewidths=0,
+        zorder=4,
+        clip_on=False,
+        rasterized=len(x) > MANY_POINTS,
+    )
+
+
+def _draw_limits(ax: Axes) -> None:
+    """Draw the lines between which data do not decide."""
+    ax.axhspan(-_LIMIT, _LIMIT, color=PALE, alpha=0.35, linewidth=0, zorder=0)
+    for sign, words in ((1, ""), (-1, "1/")):
+        ax.axhline(sign * _LIMIT, color=GREY, linestyle=(0, (4, 2)), linewidth=1.0, zorder=1)
+        side = "bottom" if sign > 0 else "top"
+        label = f"Bayes factor {words}{BAYES_FACTOR_LIMIT:g}"
+        text = ax.text(1.03, sign * (_LIMIT + 0.05), label, ha="right", va=side, fontsize="small", color=GREY)
+        text.set_in_layout(False)
+
+
+def _exponent_ticks(ax: Axes, heights: Floats, top: int) -> None:
+    """Number the powers of ten, and say "more" or "less" where edges are beyond them."""
+    step = math.ceil(top / 4)
+    ticks = list(range(-(top // step) * step, top + 1, step))
+    labels = [str(tick).replace("-", "−") for tick in ticks]
+    above, below = bool((heights > top).any()), bool((heights < -top).any())
+    if above:
+        ticks, labels = [*ticks[:-1], top + 1], [*labels[:-1], f"> {top}"]
+    if below:
+        ticks, labels = [-top - 1, *ticks[1:]], [f"< −{top}", *labels[1:]]
+    ax.set_yticks(ticks, labels)
+    ax.set_ylim(-top - 0.4 - below, top + 0.4 + above)
+
+
+def _next_to_limit(exponents: Floats) -> NDArray[np.intp]:
+    """Return the edges to name: inconclusive ones from the highest down, then included ones from the lowest up."""
+    open_ones = np.flatnonzero((exponents > 0) & (exponents < _LIMIT))
+    sure = np.flatnonzero((exponents >= _LIMIT) & np.isfinite(exponents))
+    ranked = [
+        *open_ones[np.argsort(-exponents[open_ones], kind="stable")],
+        *sure[np.argsort(exponents[sure], kind="stable")],
+    ]
+    return np.array(ranked[:_NAMED], dtype=np.intp)
+
+
+def prior_posterior(
+    posterior: Posterior,
+    edges: Sequence[tuple[str, str]] | None = None,
+    *,
+    min_probability: float = 0.01,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot how the data move the probability of edges from prior to posterior, each edge a line, in falling order.
+
+    Up to 45 edges are named along the axis; of more, those on which the data do not decide are, at most ten.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    edges : list of (parent, child), optional
+        Which edges; by default all of at least `min_probability`.
+    min_probability : float, default 0.01
+        Smallest posterior probability of an edge that is shown, unless edges are named.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import parnidag
+    >>> from parnidag import plots
+    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> ax = plots.prior_posterior(parnidag.exact(table.values), [("X0", "X1")])
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['X0 → X1']
+    """
+    check_posterior(posterior)
+    prior = _prior_of(posterior, "prior_posterior")
+    probabilities = posterior.edge_probabilities.to_numpy().ravel()
+    codes = _listed(posterior, edges, min_probability)
+    before, after = prior[codes], probabilities[codes]
+    classes = evidence_classes(bayes_factors(after, before), before)
+    named = len(codes) <= _NAMES_UP_TO
+    ax, own = axes_for(ax, (float(np.clip(3.4 + 0.17 * len(codes), 6.6, 9.5)), 4.6 if named else 3.8))
+    ranks = np.arange(1, len(codes) + 1)
+    colours = [EVIDENCE_COLOURS[name] for name in classes]
+    size = float(np.clip(2400 / len(codes), 8, 40))
+    ax.vlines(ranks, before, after, colors=colours, linewidth=1.5 if named else 0.6, alpha=0.6, zorder=2)
+    handles: list[Artist] = [
+        ax.scatter(ranks, before, s=size, facecolors="white", edgecolors=GREY, linewidths=0.9, zorder=3)
+    ]
+    labels = ["prior"]
+    for name in dict.fromkeys(classes):
+        chosen = classes == name
+        handles.append(_by_class(ax, ranks[chosen], after[chosen], name, 1.2 * size))
+        labels.append(f"posterior, {name}")
+    names = edge_names(posterior, codes)
+    if named:
+        ax.set_xticks(ranks, names, rotation=90, fontsize="small" if len(codes) > 20 else "medium", **PLAIN)
+    else:
+        open_ones = np.flatnonzero(classes == "inconclusive")[:MOST_LABELS]
+        points = np.concatenate([np.column_stack([ranks, values]) for values in (before, after)])
+        label_points(ax, points[len(codes) :][open_ones], [names[k] for k in open_ones], points)
+    ax.set(xlim=(0.2, len(codes) + 0.8), ylim=(-0.03, 1.03))
+    expected = f"{prior.sum():.1f} → {probabilities.sum():.1f} edges expected"
+    describe(
+        ax,
+        f"From prior to posterior: {expected}",
+        "edge" if named else "edge (rank by posterior probability)",
+        "probability of the edge",
+    )
+    open_frame(ax)
+    add_legend(ax, own, handles, labels)
+    return ax
+
+
+def _listed(posterior: Posterior, edges: Sequence[tuple[str, str]] | None, min_probability: float) -> NDArray[np.intp]:
+    """Return the codes of the edges to show, the most probable first."""
+    n = len(posterior.nodes)
+    if edges is not None:
+        codes = np.array([i * n + j for i, j in check_edges("edges", edges, posterior.nodes)])
+    elif not is_number(min_probability) or not 0 <= min_probability <= 1:
+        raise ParnidagError(f"min_probability: must be a number from 0 to 1, not {min_probability!r}")
+    else:
+        shown = (posterior.edge_probabilities.to_numpy() >= min_probability) & ~np.eye(n, dtype=bool)
+        codes = np.flatnonzero(shown)
+        if not codes.size:
+            raise ParnidagError(f"min_probability: no edge has a probability of {min_probability:g} or more")
+    probabilities = posterior.edge_probabilities.to_numpy().ravel()
+    return codes[np.argsort(-probabilities[codes], kind="stable")]

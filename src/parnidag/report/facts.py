@@ -1,0 +1,163 @@
+"""What the page's scripts need to know, as one compact JSON value."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from decimal import ROUND_DOWN, Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.graph import topological_order
+from parnidag.report.names import shown_name
+from parnidag.report.picture import picture
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from parnidag.posterior import Posterior
+
+Floats = NDArray[np.float64]
+
+FLOORS = (0.01, 0.02, 0.05, 0.1, 0.2)
+MOST_EDGES = 3000
+"""Edges listed at most, if a floor from the list above achieves it: enough for anybody, and still a small file."""
+
+THRESHOLD = 0.25
+"""Where the slider stands at first: of an edge whose direction is open, both directions are seen."""
+
+MOST_CHAINS = 16
+MOST_NODES_OF_MATRICES = 200
+"""Beyond, what is known of pairs that are not listed would be most of the file."""
+
+BYTE_STEPS = 250
+FIGURES = ("mcse", "ess", "rhat", "prior", "bayes_factor")
+
+
+def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
+    """Collect nodes, edges, classes, layout and matrices of a result."""
+    probabilities = posterior.edge_probabilities.to_numpy()
+    consensus = posterior.consensus_graph().adjacency
+    names = [shown_name(name) for name in posterior.nodes]
+    floor = listing_floor(probabilities)
+    drawing = picture(names, probabilities, consensus)
+    drawn = bool(posterior.record.graph_index.size)
+    small = len(names) <= MOST_NODES_OF_MATRICES
+    return {
+        "title": title,
+        "file": "parnidag",
+        "nodes": names,
+        "floor": floor,
+        "threshold": THRESHOLD,
+        **edge_rows(posterior, floor),
+        "classes": _class_rows(posterior, floor) if drawn else [],
+        **drawing,
+        "order": heat_order(consensus, np.array(drawing["places"])),
+        "matrix": packed(probabilities) if small else None,
+        "paths": packed(posterior.path_probabilities.to_numpy()) if drawn and small else None,
+    }
+
+
+def as_script(data: dict[str, Any]) -> str:
+    r"""Write JSON that cannot end the script element it stands in, nor start another one.
+
+    Examples
+    --------
+    >>> print(as_script({"name": "</script>"}))
+    {"name":"\u003c/script\u003e"}
+    """
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def listing_floor(probabilities: Floats) -> float:
+    """Return the smallest probability that is listed: 0.01 unless that would list too many edges."""
+    return next((floor for floor in FLOORS if (probabilities >= floor).sum() <= MOST_EDGES), FLOORS[-1])
+
+
+# ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
+    """Return the names of the columns, and a row for every edge from the floor on, with nodes by number."""
+    table = posterior.summary(min_probability=floor)
+    place = {name: k for k, name in enumerate(posterior.nodes)}
+    parents, children = (table[end].map(place).to_numpy(dtype=int) for end in ("parent", "child"))
+    evidence = "evidence" in table and (table["evidence"] != "unknown").any()
+    columns: dict[str, list[Any]] = {
+        "parent": parents.tolist(),
+        "child": children.tolist(),
+        "probability": [kept_digits(value) for value in table["probability"]],
+    }
+    columns |= {name: _figures(table, name) for name in FIGURES if table[name].notna().any()}
+    if evidence:
+        columns["evidence"] = [str(word) for word in table["evidence"]]
+    by_chain = posterior.chain_probabilities
+    if 1 < len(by_chain) <= MOST_CHAINS:
+        columns["chains"] = np.round(by_chain[:, parents, children].T, 4).tolist()
+    return {"columns": list(columns), "edges": [list(row) for row in zip(*columns.values(), strict=True)]}
+
+
+def _figures(table: pd.DataFrame, name: str) -> list[Any]:
+    """Return one column of figures: four digits, null where there is none."""
+    return [figure(float(value)) for value in table[name].to_numpy(dtype=np.float64, na_value=np.nan)]
+
+
+def figure(value: float) -> float | str | None:
+    """Shorten a number to four digits; JSON has no word for what is not finite.
+
+    Examples
+    --------
+    >>> figure(0.123456), figure(float("inf")), figure(float("nan"))
+    (0.1235, 'infinite', None)
+    """
+    if math.isnan(value):
+        return None
+    return float(f"{value:.4g}") if math.isfinite(value) else "infinite"
+
+
+def kept_digits(probability: float) -> float:
+    """Cut a probability to five digits, never up: it passes the slider's hundredths just as the full number does.
+
+    Examples
+    --------
+    >>> kept_digits(0.249999999), kept_digits(0.29)
+    (0.24999, 0.29)
+    """
+    return float(Decimal(repr(float(probability))).quantize(Decimal("0.00001"), rounding=ROUND_DOWN))
+
+
+def _class_rows(posterior: Posterior, floor: float) -> list[list[float]]:
+    """Return the marks of equivalence classes: [parent, child, probability, 1 if directed, else 0]."""
+    probabilities = posterior.cpdag_probabilities
+    compelled, reversible = probabilities.compelled.to_numpy(), probabilities.reversible.to_numpy()
+    rows = [[i, j, kept_digits(compelled[i, j]), 1] for i, j in np.argwhere(compelled >= floor).tolist()]
+    rows += [[i, j, kept_digits(reversible[i, j]), 0] for i, j in np.argwhere(np.triu(reversible, 1) >= floor).tolist()]
+    return sorted(rows, key=lambda row: -row[2])
+
+
+# ── matrices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def packed(matrix: Floats) -> str:
+    """Return a matrix of probabilities as text, a byte a cell.
+
+    Examples
+    --------
+    >>> packed(np.array([[0.0, 1.0]]))
+    'APo='
+    """
+    return base64.b64encode(np.rint(matrix * BYTE_STEPS).astype(np.uint8).tobytes()).decode("ascii")
+
+
+def heat_order(consensus: NDArray[np.bool_], places: NDArray[np.int64]) -> list[int]:
+    """Order nodes for the heat map: parents before their children, neighbours in the picture side by side."""
+    by_place = np.lexsort((places[:, 0], places[:, 1]))
+    order = topological_order(consensus[np.ix_(by_place, by_place)])
+    ordered = by_place if order is None else by_place[order]
+    return [int(node) for node in ordered]

@@ -1,0 +1,83 @@
+"""Names of nodes as a page can show them: no control characters, not too long, and how wide they are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+LONGEST_LABEL = 22
+"""Cells that a name may take in its box; the whole name is in the panel, the table and the tooltip."""
+
+CELL = 7.0
+"""Width in pixels of a Latin letter in a box."""
+
+BOX_PADDING = 20.0
+NARROWEST_BOX = 40.0
+
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""What neither HTML nor SVG can hold: control characters, halves of characters, and two that are none."""
+
+
+def shown_name(name: str) -> str:
+    r"""Return a name that any page can hold; what it cannot becomes the replacement character.
+
+    Examples
+    --------
+    >>> shown_name("rain\tfall"), ascii(shown_name("a\x00b")), shown_name(" ")
+    ('rain fall', "'a\\ufffdb'", '" "')
+    """
+    clean = _UNSHOWABLE.sub("\ufffd", re.sub(r"[\t\n\r]+", " ", name))
+    return clean if clean.strip() else f'"{clean}"'
+
+
+def label(name: str, longest: int = LONGEST_LABEL) -> str:
+    """Return a name cut to a length that fits its box.
+
+    Examples
+    --------
+    >>> label("a" * 30, longest=5)
+    'aaaa…'
+    """
+    if cells(name) <= longest:
+        return name
+    kept, used = [], 1
+    for character in name:
+        used += cells(character)
+        if used > longest:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…"
+
+
+def cells(text: str) -> int:
+    """Count the cells that a text takes: letters one, wide characters two, accents none.
+
+    Examples
+    --------
+    >>> cells("rain"), cells("雨")
+    (4, 2)
+    """
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def box_width(text: str) -> float:
+    """Return the width in pixels of the box around a label."""
+    return max(NARROWEST_BOX, CELL * cells(text) + BOX_PADDING)
+
+
+def isolated(text: str, names: Iterable[str]) -> str:
+    r"""Keep names that are written from right to left from turning the sentence round them.
+
+    Examples
+    --------
+    >>> ascii(isolated("most on rain → \u05d0\u05d1", ["rain", "\u05d0\u05d1"]))
+    "'most on rain \\u2192 \\u2068\\u05d0\\u05d1\\u2069'"
+    """
+    for name in names:
+        if any(unicodedata.bidirectional(character) in ("R", "AL") for character in name):
+            text = text.replace(name, f"\u2068{name}\u2069")
+    return text

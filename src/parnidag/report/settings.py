@@ -1,0 +1,202 @@
+"""What was run, for the page: settings in words, the columns of the data, and the call that gives the result again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parnidag._version import __version__
+
+MOST_COLUMNS = 400
+MOST_LISTED = 40
+
+OWN_SCORES = ("PythonScore", "Compiled")
+"""Scores that are functions of the user's, which settings cannot hold."""
+
+Rows = list[tuple[str, str]]
+
+
+def setting_groups(settings: dict[str, Any], log_evidence: float | None) -> list[tuple[str, Rows]]:
+    """Group the settings under headings: (heading, [(name, value)])."""
+    prior = dict(settings.get("prior") or {})
+    groups = [
+        ("Data", _data_rows(settings)),
+        ("Model", [("score", _object(settings.get("score"))), *_prior_rows(prior)]),
+        ("Run", _run_rows(settings, log_evidence)),
+        ("Versions and times", _version_rows(settings)),
+    ]
+    return [(heading, [(name, value) for name, value in rows if value]) for heading, rows in groups]
+
+
+def _data_rows(settings: dict[str, Any]) -> Rows:
+    data = dict(settings.get("data") or {})
+    rows = settings.get("n_rows", data.get("rows"))
+    set_rows = dict(settings.get("interventions") or {})
+    return [
+        ("rows", "" if rows is None else f"{rows:,}"),
+        ("dropped rows", f"{data['dropped_rows']:,}" if data.get("dropped_rows") else ""),
+        ("columns", f"{len(data['columns']):,}" if data.get("columns") else ""),
+        ("kind", str(data.get("kind", ""))),
+        (
+            "set by experiment",
+            ", ".join(f"{name} in {count} rows" for name, count in list(set_rows.items())[:MOST_LISTED]),
+        ),
+    ]
+
+
+def _prior_rows(prior: dict[str, Any]) -> Rows:
+    if not prior:
+        return []
+    counts = {
+        "required edges": prior.get("required_edges"),
+        "forbidden edges": prior.get("forbidden_edges"),
+        "forbidden by tiers": prior.get("forbidden_by_tiers"),
+        "edges with odds of their own": prior.get("log_odds_edges"),
+    }
+    return [
+        ("edge prior h", f"{prior['h']:.4g}" if "h" in prior else ""),
+        ("most parents", str(prior.get("max_parents", ""))),
+        *((name, f"{count:,}" if count else "") for name, count in counts.items()),
+    ]
+
+
+def _run_rows(settings: dict[str, Any], log_evidence: float | None) -> Rows:
+    exact = log_evidence is not None
+
+    def whole(name: str) -> str:
+        value = settings.get(name)
+        return f"{value:,}" if isinstance(value, int) else ""
+
+    draws = whole("draws")
+    return [
+        ("method", "exact sum over all graphs" if exact else "Markov chain Monte Carlo"),
+        ("log evidence", "" if log_evidence is None else f"{log_evidence:,.4f}".replace("-", "−")),
+        ("sampler", _object(settings.get("sampler"))),
+        ("chains", whole("chains")),
+        ("draws a chain" if not exact else "draws", "" if draws == "0" else draws),
+        ("iterations between draws", whole("thin")),
+        ("tuning iterations", whole("tune")),
+        (
+            "start",
+            {"searched": "each chain its own search", "given": "given graphs"}.get(str(settings.get("start")), ""),
+        ),
+        ("interrupted", "yes: the figures are for the part that was done" if settings.get("interrupted") else ""),
+        ("seed", str(settings.get("seed", ""))),
+    ]
+
+
+def _version_rows(settings: dict[str, Any]) -> Rows:
+    made = str(settings.get("version", ""))
+    timings = dict(settings.get("timings") or {})
+    others = dict(settings.get("versions") or {})
+    return [
+        ("parnidag", made),
+        *((str(name), str(value)) for name, value in others.items() if name != "parnidag"),
+        ("report written by", __version__ if made != __version__ else ""),
+        *((str(stage), _seconds(float(seconds))) for stage, seconds in timings.items()),
+    ]
+
+
+def _seconds(value: float) -> str:
+    if value >= 120:
+        return f"{value / 60:.1f} min"
+    return f"{value:.3g} s" if value >= 0.001 else "<0.001 s"
+
+
+def _object(described: Any) -> str:
+    """Say what a sampler or score is: its name, then the options that were given."""
+    if not described:
+        return ""
+    options = [f"{name} {value}" for name, value in dict(described).items() if name != "name" and value is not None]
+    return f"{described['name']}" + (f" ({', '.join(options)})" if options else "")
+
+
+def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return the summary of the data's columns: headings, and a row for each column."""
+    columns = list(dict(settings.get("data") or {}).get("columns") or [])
+    if not columns:
+        return [], []
+    keys = list(columns[0])
+    rows = [[_cell(column.get(key)) for key in keys] for column in columns[:MOST_COLUMNS]]
+    return [key.replace("_", " ") for key in keys], rows
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ── the call ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
+    """Write the Python that gives the same result from the same data.
+
+    Examples
+    --------
+    >>> settings = {"score": {"name": "BDeu", "ess": 1.0}, "draws": 0, "seed": 7}
+    >>> print(reproducing_call(settings, exact=True))
+    import parnidag
+    from parnidag import scores
+    <BLANKLINE>
+    posterior = parnidag.exact(
+        "data.csv",
+        score=scores.BDeu(ess=1.0),
+        draws=0,
+        seed=7,
+    )
+    """
+    lines = [f'    "data.csv",{_data_note(settings)}']
+    score = dict(settings.get("score") or {})
+    if score.get("name") in OWN_SCORES:
+        lines.append(f"    score=...,  # your own function {score.get('function')}")
+    elif score:
+        lines.append(f"    score=scores.{_made(score)},")
+    prior = _prior_call(dict(settings.get("prior") or {}))
+    lines += prior
+    sampler = dict(settings.get("sampler") or {})
+    if sampler:
+        lines.append(f"    sampler=samplers.{_made(sampler)},")
+    if settings.get("start") == "given":
+        lines.append("    start=...,  # the graphs that the chains started from")
+    names = ("draws", "seed") if exact else ("draws", "tune", "thin", "chains", "seed")
+    lines += [f"    {name}={settings[name]!r}," for name in names if settings.get(name) is not None]
+    used = [("EdgePrior", bool(prior)), ("samplers", bool(sampler)), ("scores", "scores." in "".join(lines))]
+    imported = [name for name, needed in used if needed]
+    head = ["import parnidag", *([f"from parnidag import {', '.join(imported)}"] if imported else []), ""]
+    return "\n".join([*head, f"posterior = parnidag.{'exact' if exact else 'sample'}(", *lines, ")"])
+
+
+def _data_note(settings: dict[str, Any]) -> str:
+    notes = []
+    if dict(settings.get("data") or {}).get("dropped_rows"):
+        notes.append('read by parnidag.Data(…, missing="drop")')
+    if settings.get("interventions"):
+        notes.append("with the same interventions")
+    return f"  # {', '.join(notes)}" if notes else ""
+
+
+def _made(described: dict[str, Any]) -> str:
+    options = [f"{name}={value!r}" for name, value in described.items() if name != "name" and value is not None]
+    return f"{described['name']}({', '.join(options)})"
+
+
+def _prior_call(prior: dict[str, Any]) -> list[str]:
+    """Return the lines of the prior; what settings do not hold is said in a comment."""
+    if not prior:
+        return []
+    options = [f"h={prior['h']!r}"] if "h" in prior else []
+    notes = []
+    for name in ("forbidden", "required"):
+        edges = [tuple(edge) for edge in prior.get(name) or []]
+        if edges and len(edges) == prior.get(f"{name}_edges", len(edges)) and len(edges) <= MOST_LISTED:
+            options.append(f"{name}={edges!r}")
+        elif edges:
+            notes.append(f"the same {prior.get(f'{name}_edges', len(edges))} {name} edges")
+    if prior.get("tiers"):
+        options.append(f"tiers={[list(tier) for tier in prior['tiers']]!r}")
+    if prior.get("max_parents") is not None:
+        options.append(f"max_parents={prior['max_parents']!r}")
+    if prior.get("log_odds_edges"):
+        notes.append(f"the same log_odds of {prior['log_odds_edges']} edges")
+    return [f"    prior=EdgePrior({', '.join(options)}),{'  # and ' + ', '.join(notes) if notes else ''}"]

@@ -1,0 +1,223 @@
+"""The page's sentences: the answer in a line, the verdict, and what each diagnostic means to somebody new to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.mode_words import group_lines
+from parnidag.report.names import isolated
+from parnidag.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT
+
+if TYPE_CHECKING:
+    from parnidag.diagnostics import Diagnostics
+    from parnidag.posterior import Posterior
+
+SURE_FROM = 0.9
+OPEN_FROM = 0.1
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many pairs of nodes are decided, and how."""
+
+    nodes: int
+    rows: int | None
+    sure: int
+    """Edges with probability 0.9 or more."""
+    undirected: int
+    """Pairs joined with probability 0.9 or more, but neither direction has it alone."""
+    open: int
+    """Pairs joined with a probability between 0.1 and 0.9."""
+
+
+@dataclass(frozen=True)
+class Banner:
+    """The verdict: its kind is "good", "wait" or "bad", which chooses colour and icon."""
+
+    kind: str
+    heading: str
+    text: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One diagnostic: its value, what it means, and whether that is good ("good", "bad", or "" for no judgement)."""
+
+    name: str
+    value: str
+    meaning: str
+    mark: str = ""
+
+
+def count_pairs(probabilities: NDArray[np.float64], rows: int | None) -> Counts:
+    """Sort all pairs of nodes by how sure the result is of them."""
+    upper = np.triu_indices(len(probabilities), 1)
+    either = (probabilities + probabilities.T)[upper]
+    larger = np.maximum(probabilities, probabilities.T)[upper]
+    return Counts(
+        nodes=len(probabilities),
+        rows=rows,
+        sure=int((larger >= SURE_FROM).sum()),
+        undirected=int(((either >= SURE_FROM) & (larger < SURE_FROM)).sum()),
+        open=int(((either > OPEN_FROM) & (either < SURE_FROM)).sum()),
+    )
+
+
+def number_of(number: int, noun: str, nouns: str | None = None) -> str:
+    """Say a number of things.
+
+    Examples
+    --------
+    >>> number_of(1, "edge"), number_of(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def answer(counts: Counts) -> str:
+    """Say in two sentences what the data say."""
+    size = number_of(counts.nodes, "variable")
+    if counts.rows is not None:
+        size += f", {number_of(counts.rows, 'row')}"
+    sure = f"{number_of(counts.sure, 'edge')} with probability {SURE_FROM} or more"
+    if counts.undirected:
+        sure += f"; {number_of(counts.undirected, 'more pair')} surely joined, but in a direction the data leave open"
+    left = f"{number_of(counts.open, 'pair')} left open" if counts.open else "no other pair left open"
+    return f"{size}: {sure}; {left}."
+
+
+def banner(posterior: Posterior) -> Banner:
+    """Put the verdict into a coloured box."""
+    diagnostics = posterior.diagnostics()
+    exact = posterior.log_evidence is not None
+    notes = [_sentence(text) for text in [*diagnostics.advice, *diagnostics.caveats]]
+    for kind, text in group_lines(diagnostics.modes):
+        where = {"slow": "Slow mixing at ", "separated": "Separated modes at "}.get(kind, "")
+        notes.append(_sentence(where + text.replace("see .modes", "see posterior.diagnostics().modes")))
+    notes = [isolated(note, posterior.nodes) for note in notes]
+    if exact:
+        text = "All graphs were summed, so these probabilities have no Monte-Carlo error."
+        return Banner("good", "Exact", text, notes)
+    heading, _, text = diagnostics.verdict.partition(": ")
+    kind = {True: "good", None: "wait", False: "bad"}[diagnostics.converged]
+    if diagnostics.converged is False:
+        notes.insert(0, "Do not use the numbers below as they are.")
+    said = isolated(_sentence(text or diagnostics.verdict), posterior.nodes)
+    return Banner(kind, _sentence(heading, ""), said, notes)
+
+
+def _sentence(text: str, stop: str = ".") -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else stop)
+
+
+# ── diagnostics ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
+    """Explain every global diagnostic that there is; nothing for exact results."""
+    if diagnostics.iterations is None:
+        return []
+    enough = ESS_LIMIT_PER_CHAIN * chains
+    listed = [
+        Reading(
+            "R-hat of the log posterior",
+            _number(diagnostics.rhat_log_posterior, 3),
+            f"Compares the chains, each cut in halves; 1 if they cannot be told apart. Good below {RHAT_LIMIT}.",
+            _below(diagnostics.rhat_log_posterior, RHAT_LIMIT),
+        ),
+        Reading(
+            "Largest R-hat of an edge",
+            _number(diagnostics.rhat_edges_max, 3),
+            f"The same for the presence of every edge; the worst one is shown. {diagnostics.edges_rhat_above} "
+            f"above {RHAT_LIMIT}.",
+            _below(diagnostics.rhat_edges_max, RHAT_LIMIT),
+        ),
+        Reading(
+            "Largest difference between chains",
+            _number(diagnostics.disagreement_max, 3),
+            f"How far two chains are apart in the probability of the edge they agree on least. Good below "
+            f"{DISAGREEMENT_LIMIT}.",
+            _below(diagnostics.disagreement_max, DISAGREEMENT_LIMIT),
+        ),
+        Reading(
+            "Typical difference between chains",
+            _number(diagnostics.disagreement_rms, 4),
+            "Root mean square over all edges and pairs of chains.",
+        ),
+        Reading(
+            "Effective draws of the log posterior",
+            f"{_number(diagnostics.ess_log_posterior, 0)} bulk, {_number(diagnostics.ess_tail_log_posterior, 0)} tail",
+            f"So many independent draws are the stored ones worth, for the middle and for the tails. Good from "
+            f"{enough:.0f}.",
+            _above(diagnostics.ess_log_posterior, enough),
+        ),
+        Reading(
+            "Fewest effective draws of an edge",
+            _number(diagnostics.ess_edges_min, 0),
+            "So many independent graphs is the least well known edge probability worth, out of all iterations.",
+        ),
+        Reading("Distinct graphs among the draws", _number(diagnostics.distinct_graphs, 0), _mass(diagnostics)),
+    ]
+    if diagnostics.effective_draws_per_second is not None:
+        listed.append(
+            Reading(
+                "Effective draws a second",
+                f"{diagnostics.effective_draws_per_second:,.3g}",
+                "Of the log posterior, for each second of computing time, tuning included.",
+            )
+        )
+    return listed
+
+
+def _mass(diagnostics: Diagnostics) -> str:
+    shares = diagnostics.top_graphs_mass
+    if not shares:
+        return "The posterior is spread over many graphs; no single one stands for it."
+    told = ", ".join(
+        f"the {'most frequent' if top == 1 else f'top {top}'} {share:.1%}" for top, share in shares.items()
+    )
+    return f"Share of the draws: {told}. Where it is small, no single graph stands for the posterior."
+
+
+def chain_table(diagnostics: Diagnostics) -> tuple[list[str], list[list[str]]]:
+    """Return the figures of each chain: headings, and a row for every chain."""
+    columns: dict[str, Sequence[float] | None] = {
+        "iterations": diagnostics.iterations,
+        "accepted": diagnostics.acceptance,
+        "iterations a second": diagnostics.iterations_per_second,
+        "evaluations": diagnostics.evaluations,
+        "ω": diagnostics.omega,
+        "scores remembered": diagnostics.memo_hit_rate,
+        **{f"accepted: {move}": values for move, values in diagnostics.move_acceptance.items()},
+    }
+    known = {name: values for name, values in columns.items() if values is not None}
+    chains = max((len(values) for values in known.values()), default=0)
+    rows = [[str(chain + 1), *(_short(values[chain]) for values in known.values())] for chain in range(chains)]
+    return ["chain", *known], rows
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
+
+
+def _short(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _below(value: float | None, limit: float) -> str:
+    return "" if value is None or math.isnan(value) else "good" if value <= limit else "bad"
+
+
+def _above(value: float | None, limit: float) -> str:
+    return "" if value is None or math.isnan(value) else "good" if value >= limit else "bad"

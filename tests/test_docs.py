@@ -1,0 +1,238 @@
+"""The pages in docs/: what they show runs, the site builds without a warning, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser import browser  # noqa: F401
+
+import parnidag
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+OUTSIDE = ("http:", "https:", "//")
+LOADING = {
+    "img": ("src", "srcset"),
+    "script": ("src",),
+    "link": ("href",),
+    "source": ("src", "srcset"),
+    "iframe": ("src",),
+}
+"""Which attributes of which tags make a browser fetch something."""
+SITE = pytest.mark.xdist_group("site")
+"""With --dist loadgroup these tests share one build of the site."""
+
+needs_sphinx = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sphinx", "furo", "myst_nb")),
+    reason="the site needs pip install '.[docs]'",
+)
+
+
+# ── what pages show ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def python_blocks(page):
+    """The blocks that a page shows without running them itself."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+SHOWING = [page for page in PAGES if python_blocks(page)]
+
+
+@pytest.fixture
+def names(tmp_path, monkeypatch):
+    """What blocks take for granted: a table in the present folder, and runs that do not take long."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=["x", "y", "z"]).cumsum(axis=1)
+    mask = np.zeros(table.shape, bool)
+    mask[:20, 0] = True
+    table.to_csv(tmp_path / "data.csv", index=False)
+    table.assign(target=np.where(mask[:, 0], "x", "none")).to_csv(tmp_path / "experiments.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(parnidag, "sample", functools.partial(parnidag.sample, draws=10, thin=20, progress=False))
+    return {"np": np, "parnidag": parnidag, "table": table, "mask": mask}
+
+
+@pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.stem)
+def test_python_blocks_run(page, names):
+    for block in python_blocks(page):
+        exec(block, names)
+
+
+def test_some_pages_show_blocks():
+    assert {page.stem for page in SHOWING} >= {"index", "which-score"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_exist(page):
+    from parnidag.cli import run
+
+    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    for line in lines:
+        words = line.split()
+        if words[:1] == ["parnidag"]:
+            assert run([words[1], "--help"]) == 0
+        if words[:2] == ["python", "-m"]:
+            assert importlib.util.find_spec(words[2]) is not None, line
+
+
+@pytest.mark.parametrize("page", [DOCS / "benchmarks.md"], ids=lambda page: page.stem)
+def test_benchmark_commands_exist(page):
+    modules = set(re.findall(r"python -m (benchmarks\.\w+)", page.read_text(encoding="utf-8")))
+    assert modules
+    for module in modules:
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+
+
+def test_benchmarks_repeat_the_table_of_the_readme():
+    """The same figures twice must stay the same figures."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \w+ \| .*$", readme[readme.index("## How fast") :], flags=re.MULTILINE)
+    shown = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    assert len(rows) >= 7
+    for row in rows:
+        assert row in shown
+
+
+# ── the site ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Page(HTMLParser):
+    """What a page loads, where it leads, and the places in it that can be led to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path, self.loads, self.links, self.places = path, [], [], {""}
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.places |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
+        if tag == "link" and attributes.get("rel") in ("canonical", "search", "next", "prev", "index"):
+            self.links.append(attributes["href"])
+        else:
+            self.loads += [attributes[name] for name in LOADING.get(tag, ()) if attributes.get(name)]
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site, built as a reader would build it."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        str(DOCS),
+        str(folder / "html"),
+    ]
+    environment = {**os.environ, "PYTHONUTF8": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "html"
+
+
+@SITE
+@needs_sphinx
+def test_every_page_is_in_the_site(site):
+    for page in PAGES:
+        assert (site / f"{page.stem}.html").exists()
+    assert len(list((site / "adr").glob("00*.html"))) == len(list((DOCS / "adr").glob("0*.md")))
+
+
+def loads_outside(folder):
+    """Addresses elsewhere that pages or style sheets fetch something from."""
+    found = [load for path in folder.rglob("*.html") for load in Page(path).loads]
+    for sheet in folder.rglob("*.css"):
+        wanted = re.findall(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""", sheet.read_text(encoding="utf-8"))
+        found += [address for pair in wanted for address in pair]
+    return [address for address in found if address.startswith(OUTSIDE)]
+
+
+def dead_links(folder):
+    """Links within the site whose file, or place in a file, does not exist."""
+    pages = {path.resolve(): Page(path) for path in folder.rglob("*.html")}
+    dead = []
+    for path, page in pages.items():
+        for link in [*page.links, *page.loads]:
+            if link.startswith((*OUTSIDE, "mailto:", "data:", "javascript:")):
+                continue
+            parts = urlsplit(link)
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            known = target not in pages or unquote(parts.fragment) in pages[target].places
+            if not (target.exists() and known):
+                dead.append(f"{path.name}: {link}")
+    return dead
+
+
+def test_a_bad_site_is_found_out(tmp_path):
+    (tmp_path / "index.html").write_text(
+        '<link rel="stylesheet" href="//cdn.example/a.css"><script src="https://cdn.example/b.js"></script>'
+        '<img src="missing.png"><a href="https://fine.example/">out</a>'
+        '<a href="other.html#here">good</a><a href="other.html#gone">dead</a><a href="#nowhere">dead</a>'
+    )
+    (tmp_path / "other.html").write_text('<p id="here">')
+    (tmp_path / "style.css").write_text(
+        "@import 'https://cdn.example/c.css'; p {background: url(http://cdn.example/d)}"
+    )
+    assert [address[-5:] for address in loads_outside(tmp_path)] == ["a.css", "/b.js", "c.css", "ple/d"]
+    assert [link.split()[1] for link in dead_links(tmp_path)] == ["other.html#gone", "#nowhere", "missing.png"]
+
+
+@SITE
+@needs_sphinx
+def test_pages_load_nothing_from_elsewhere(site):
+    assert loads_outside(site) == []
+
+
+@SITE
+@needs_sphinx
+def test_links_lead_somewhere(site):
+    assert dead_links(site) == []
+
+
+@SITE
+@needs_sphinx
+def test_pages_with_cells_were_executed(site):
+    """A page that shows code cells shows what they answered, and no error among it."""
+    for page in PAGES:
+        if "{code-cell}" in page.read_text(encoding="utf-8"):
+            text = (site / f"{page.stem}.html").read_text(encoding="utf-8")
+            assert "cell_output" in text
+            assert "Traceback" not in text
+
+
+@SITE
+@needs_sphinx
+@pytest.mark.parametrize("name", ["index", "how-it-works", "trust", "coming-from"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+def test_pages_in_a_browser(site, browser, name, dark, width):  # noqa: F811
+    page = browser.open(site / f"{name}.html", width=width, dark=dark)
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    ground = page.run("return getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", ground)[:3])) / 3
+    assert brightness < 60 if dark else brightness > 200
+    broken = page.run("return [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)")
+    assert broken == []
+    assert page.complaints() == []
+    assert page.requests_outside() == []

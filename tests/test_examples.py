@@ -1,0 +1,55 @@
+"""Every script in examples/ runs, says something, and writes only where it was told to."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SAYS_AND_WRITES = {
+    "compare_samplers.py": (r"OrderMCMC +0\.\d", {"order-bias.png"}),
+    "discrete.py": (r"converged.*\n(.*\n)*pollen – sneezing +1\.00", {"graph.csv"}),
+    "first_posterior.py": (
+        r"converged.*\n(.*\n)*2\d edges are nearly certain",
+        {"garden.csv", "posterior.nc", "graph.dot", "report.html"},
+    ),
+    "interventions.py": (r"regulator → messenger .* 1\.0", {"experiments.csv"}),
+    "own_score.py": (r"flowers → bees .* 1\.00 .* 1\.00", {"scores.csv"}),
+    "prior_knowledge.py": (r"altitude → rain .* 1\.00", {"priors.csv"}),
+}
+"""A part of what each prints, and the files it leaves."""
+
+
+def run(script, *arguments, cwd, **variables):
+    environment = {**os.environ, "PYTHONUTF8": "1", **variables}
+    command = [sys.executable, str(EXAMPLES / script), *arguments]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_each_script_is_known():
+    assert {path.name for path in EXAMPLES.iterdir() if path.suffix == ".py"} == set(SAYS_AND_WRITES)
+
+
+@pytest.mark.parametrize("script", SAYS_AND_WRITES)
+def test_script_runs(script, tmp_path):
+    told, elsewhere = tmp_path / "told", tmp_path / "elsewhere"
+    told.mkdir()
+    elsewhere.mkdir()
+    pattern, files = SAYS_AND_WRITES[script]
+    assert re.search(pattern, run(script, str(told), cwd=elsewhere))
+    assert {path.name for path in told.iterdir()} == files
+    assert not list(elsewhere.iterdir())
+
+
+def test_without_a_folder_a_temporary_one_is_made_and_named(tmp_path):
+    said = run("prior_knowledge.py", cwd=tmp_path, TMPDIR=str(tmp_path))
+    (made,) = tmp_path.glob("parnidag-*")
+    assert str(made / "priors.csv") in said
+    assert (made / "priors.csv").exists()

@@ -1,0 +1,403 @@
+"""The report in a real browser: it does what it shows, keeps to itself, and takes no name for anything but text."""
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_pages as ask
+from browser import browser  # noqa: F401
+from made_results import HOSTILE, made_result
+
+from parnidag.report.names import shown_name
+
+NAMES = ["rain", "soil_moisture", "sun", "heat", "bees", "flowers", "fruit", "harvest", "compost", "worms"]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return made_result(NAMES, draws=100, seed=3, edges=24)
+
+
+@pytest.fixture(scope="module")
+def files(result, tmp_path_factory):
+    return ask.write_pages(result, tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture
+def page(browser, files):  # noqa: F811
+    return browser.open(files["plain"])
+
+
+# ── the graph ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_slider_shows_exactly_the_probable_edges(page, result):
+    probabilities = result.edge_probabilities
+    assert ask.shown_edges(page) == ask.at_least(probabilities, 0.25)
+    sizes = set()
+    for value in ("0.01", "0.3", "0.56", "0.95", "1", "0.02"):
+        ask.set_slider(page, value)
+        expected = ask.at_least(probabilities, float(value))
+        assert ask.shown_edges(page) == expected
+        assert page.one("#count").text.startswith(f"{len(expected)} edge")
+        assert page.one("#threshold-shown").text == f"{float(value):.2f}"
+        sizes.add(len(expected))
+        rows = page.run("return document.querySelectorAll('#rows tr').length")
+        assert rows == len(expected)
+    assert len(sizes) >= 5  # the values tell the edges apart
+
+
+def test_the_toggle_shows_what_classes_leave_open(page, result):
+    found = result.cpdag_probabilities
+    page.one("input[value=cpdag]").click()
+    for value in (0.25, 0.05):
+        ask.set_slider(page, value)
+        marks = page.run(ask.SHOWN)
+        directed = {(i, j) for i, j, kind, arrow in marks if kind == "directed" and arrow}
+        undirected = {(i, j) for i, j, kind, arrow in marks if kind == "undirected" and not arrow}
+        assert len(marks) == len(directed) + len(undirected)
+        assert directed == ask.at_least(found.compelled, value)
+        assert undirected == ask.at_least(np.triu(found.reversible), value)
+        assert directed
+        assert undirected
+    assert directed != ask.at_least(result.edge_probabilities, 0.05)
+    page.one("input[value=dag]").click()
+    assert ask.shown_edges(page) == ask.at_least(result.edge_probabilities, 0.05)
+
+
+def test_search_marks_nodes_filters_the_table_and_centres(page):
+    page.one("#search").send_keys("so")
+    found = page.run("return Array.from(document.querySelectorAll('.node.match'), (n) => Number(n.dataset.node))")
+    assert found == [NAMES.index("soil_moisture")]
+    names = page.run("return Array.from(document.querySelectorAll('#rows tr'), (row) => row.innerText)")
+    assert names
+    assert all("soil_moisture" in row for row in names)
+    page.press("\ue007")
+    assert page.one("#panel h3").text == "soil_moisture"
+    stage, node = (page.run(f"return document.querySelector('{s}').getBoundingClientRect().toJSON()") for s in
+                   ("#graph", ".node.match"))  # fmt: skip
+    assert stage["left"] < node["left"] < node["right"] < stage["right"] - 300
+    assert abs((node["top"] + node["bottom"]) / 2 - (stage["top"] + stage["bottom"]) / 2) < 3
+    page.press("\ue00c")
+    assert page.run("return document.querySelectorAll('.node.match').length") == 0
+
+
+def test_a_click_opens_a_node_and_then_an_edge(page, result):
+    node = int(np.argmax((result.edge_probabilities.to_numpy() >= 0.01).sum(axis=0)))
+    page.run("document.getElementById('stage').scrollIntoView({block: 'center'})")
+    page.one(f".node[data-node='{node}']").click()
+    assert page.one("#panel h3").text == NAMES[node]
+    lists = page.run(
+        "return Array.from(document.querySelectorAll('#panel h4'),"
+        "(heading) => [heading.textContent, heading.nextElementSibling.innerText])"
+    )
+    column = result.edge_probabilities.to_numpy()[:, node]
+    wanted = [NAMES[k] for k in np.argsort(-column, kind="stable") if column[k] >= 0.01]
+    assert lists[0][0].startswith("Parents")
+    assert [word for word in lists[0][1].split() if word in NAMES] == wanted
+    assert any("Acts on" in heading for heading, _ in lists)
+    page.one("#panel li button").click()
+    words = page.one("#panel").text
+    i, j = NAMES.index(wanted[0]), node
+    assert f"{NAMES[i]} → {NAMES[j]}" in words
+    assert f"{NAMES[j]} → {NAMES[i]}" in words
+    assert "no edge between them" in words
+    assert "Can the data tell the direction?" in words
+    page.one("#panel .close").click()
+    assert not page.one("#panel").is_displayed()
+
+
+def test_hover_tells_and_dims(page):
+    from selenium.webdriver import ActionChains
+
+    page.run("document.getElementById('stage').scrollIntoView({block: 'center'})")
+    ActionChains(page.driver, duration=0).move_to_element(page.one(".node[data-node='3']")).perform()
+    assert page.one("#tip").text.startswith("heat: ")
+    assert page.run("return document.getElementById('graph').classList.contains('dimmed')")
+
+
+def test_zoom_pan_and_fit(page):
+    scale = "return new DOMMatrix(getComputedStyle(document.getElementById('viewport')).transform).a"
+    place = "return document.getElementById('viewport').getAttribute('transform')"
+    whole, first = page.run(place), page.run(scale)
+    page.one("#zoom-in").click()
+    assert page.run(scale) == pytest.approx(1.3 * first, rel=1e-3)
+    page.one("#zoom-fit").click()
+    assert page.run(place) == whole
+    page.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    page.press("+")
+    assert page.run(scale) == pytest.approx(1.25 * first, rel=1e-3)
+    page.press("0")
+    assert page.run(place) == whole
+    wheel = (
+        "const g = document.getElementById('graph');"
+        "return !g.dispatchEvent(new WheelEvent('wheel', {deltaY: -120, ctrlKey: arguments[0], cancelable: true}))"
+    )
+    page.run("document.activeElement.blur()")
+    assert page.run(wheel, False) is False  # the page scrolls on
+    assert page.run(place) == whole
+    assert page.run(wheel, True) is True
+    assert page.run(scale) > first
+
+
+def test_keyboard_alone(page):
+    tab, enter, escape, right, down = "\ue004", "\ue007", "\ue00c", "\ue014", "\ue015"
+    page.press(tab)
+    assert page.run(ask.FOCUS) == "skip"
+    for _ in range(12):
+        page.press(tab)
+        if page.run(ask.FOCUS) == "threshold":
+            break
+    assert page.run(ask.FOCUS) == "threshold"
+    before = len(ask.shown_edges(page))
+    page.press(*[right] * 40)
+    assert page.one("#threshold").get_attribute("value") == "0.65"
+    assert len(ask.shown_edges(page)) < before
+    for _ in range(12):
+        page.press(tab)
+        if page.run(ask.FOCUS).startswith("node"):
+            break
+    assert page.run(ask.FOCUS).startswith("node")
+    first = page.run("return document.activeElement.dataset.node")
+    page.press(down)
+    second = page.run("return document.activeElement.dataset.node")
+    assert first != second
+    assert page.run("return document.querySelectorAll('.node[tabindex=\"0\"]').length") == 1
+    page.press(enter)
+    assert page.one("#panel h3").text == NAMES[int(second)]
+    page.press(escape)
+    assert not page.one("#panel").is_displayed()
+    outline = page.run("return getComputedStyle(document.activeElement.querySelector('rect')).strokeWidth")
+    assert outline == "3px"
+
+
+def test_everything_that_acts_has_a_name(page):
+    nameless = page.run(
+        "const all = document.querySelectorAll('button, input, [role=button], [tabindex=\"0\"], svg[role], canvas');"
+        "return Array.from(all)"
+        ".filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length)))"
+        ".map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert nameless == []
+
+
+# ── table, heat map, files ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_table_sorts_by_every_kind_of_column(page, result):
+    ask.set_slider(page, "0.01")
+    heading = "th#column-{} button"
+    probabilities = [value.strip("<>") for value in ask.column_texts(page, "probability")]
+    assert [float(v) for v in probabilities] == sorted(map(float, probabilities), reverse=True)
+    page.one(heading.format("child")).click()
+    assert ask.column_texts(page, "child") == sorted(ask.column_texts(page, "child"))
+    assert page.one("#column-child").get_attribute("aria-sort") == "ascending"
+    page.one(heading.format("child")).click()
+    assert ask.column_texts(page, "child") == sorted(ask.column_texts(page, "child"), reverse=True)
+    assert page.one("#column-child").get_attribute("aria-sort") == "descending"
+    assert page.run("return document.querySelectorAll('[aria-sort]').length") == 1
+    for _ in range(2):
+        page.one(heading.format("mcse")).click()
+        errors = ask.column_texts(page, "mcse")
+        known = [float(value.strip("<>")) for value in errors if value != "–"]
+        assert errors[-1] == "–"  # what is not known comes last, up or down
+        assert errors.index("–") == len(known)
+    assert known == sorted(known)
+    page.run("document.querySelector('th#column-parent button').focus()")
+    page.press("\ue007")
+    assert ask.column_texts(page, "parent") == sorted(ask.column_texts(page, "parent"))
+    assert len(result.summary()) == len(ask.column_texts(page, "parent"))
+
+
+def test_csv_has_every_listed_edge(page, result):
+    ask.set_slider(page, "0.9")
+    page.one("#save-csv").click()
+    text = page.downloaded("parnidag-edges.csv").decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    summary = result.summary()
+    assert len(rows) == len(summary)
+    for row, (_, wanted) in zip(rows, summary.iterrows(), strict=True):
+        assert (row["parent"], row["child"]) == (wanted["parent"], wanted["child"])
+        assert float(row["probability"]) == pytest.approx(wanted["probability"], abs=1.1e-5)
+        assert row["evidence"] == wanted["evidence"]
+        assert (row["mcse"] == "") == pd.isna(wanted["mcse"])
+        chains = [float(row[f"chain_{k}"]) for k in range(1, 5)]
+        assert np.mean(chains) == pytest.approx(wanted["probability"], abs=2e-4)
+    assert "NaN" not in text
+    assert "undefined" not in text
+
+
+def test_pictures_to_keep(page, result):
+    ask.set_slider(page, "0.5")
+    page.one("#save-svg").click()
+    text = page.downloaded("parnidag-graph.svg")
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    lines = [path for path in root.iter(f"{space}path") if path.get("marker-end")]
+    assert len(lines) == len(ask.at_least(result.edge_probabilities, 0.5))
+    labels = {text.text for text in root.iter(f"{space}text")}
+    assert set(NAMES) <= labels
+    assert not any("class" in element.attrib or "style" in element.attrib for element in root.iter())
+    assert all(line.get("stroke", "").startswith("#") for line in lines)
+    page.one("#save-png").click()
+    picture = page.downloaded("parnidag-graph.png")
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(picture[16:20]) > 300
+    assert len(picture) > 5000
+
+
+def test_the_heat_map_reads_single_cells(page, result):
+    page.run("document.getElementById('heat').focus()")
+    page.press("\ue015", "\ue014", "\ue014")
+    order = page.run("return JSON.parse(document.getElementById('report-data').textContent).order")
+    parent, child = NAMES[order[1]], NAMES[order[3]]
+    said = page.one("#heat-reading").text
+    assert said.startswith(f"{parent} → {child}")
+    probability = result.edge_probabilities.loc[parent, child]
+    assert said.splitlines()[1].startswith("below" if probability < 0.01 else f"{probability:.3f}"[:4])
+    colours = page.run(
+        "const c = document.getElementById('heat');"
+        "const d = new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer);"
+        "return new Set(d).size"
+    )
+    assert colours > 8
+
+
+# ── every page, on every screen ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["plain", "hostile", "exact", "pair", "lone", "many"])
+def test_no_overflow_no_complaint_no_request(browser, files, name):  # noqa: F811
+    for width, dark in ((375, False), (1280, True)):
+        page = browser.open(files[name], width=width, dark=dark)
+        assert page.run("return document.documentElement.dataset.ready") == "yes"
+        assert not ask.overflows(page, width)
+        assert page.complaints() == []
+        assert page.requests_outside() == []
+
+
+def test_hostile_names_stay_text(browser, files):  # noqa: F811
+    page = browser.open(files["hostile"])
+    names = [shown_name(name) for name in HOSTILE]
+    assert page.run("return window.hacked === undefined")
+    assert page.run("return document.querySelectorAll('img, iframe, script:not([type])').length") == 1
+    assert page.driver.title == f"{HOSTILE[0]} · parnidag report"
+    assert page.one("h1").text == HOSTILE[0]
+    ask.set_slider(page, "0.01")
+    for node in range(len(names)):
+        page.run("arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", page.all(".node")[node])
+        assert page.run("return document.querySelector('#panel h3').textContent") == names[node]
+    page.run("document.querySelector('#panel li button').click()")
+    page.one("#search").send_keys("<script>")
+    assert page.run("return document.querySelectorAll('.node.match').length") == 2
+    page.one("#search").clear()
+    page.one("#save-svg").click()
+    drawing = ElementTree.fromstring(page.downloaded("parnidag-graph.svg"))
+    titles = {title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")}
+    assert set(names) <= titles
+    page.one("#save-csv").click()
+    table = list(csv.reader(io.StringIO(page.downloaded("parnidag-edges.csv").decode("utf-8-sig"), newline="")))
+    cells = {cell for row in table[1:] for cell in row[:2]}
+    assert {"'=1+1", "a'b"} <= cells
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+    assert page.run("return window.hacked === undefined")
+    assert page.complaints() == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", ["plain", "pair"])
+def test_text_can_be_read_in_light_and_dark(browser, files, name, dark):  # noqa: F811
+    page = browser.open(files[name], dark=dark)
+    background = page.run("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) < 200) == dark
+    *worst, [count] = page.run(ask.LOWEST_CONTRAST)
+    assert count > 100
+    assert worst[0][0] >= 4.5, worst
+
+
+def test_the_theme_can_be_switched(page):
+    def brightness():
+        return sum(map(int, page.run("return getComputedStyle(document.body).backgroundColor")[4:-1].split(",")))
+
+    assert brightness() > 600
+    assert page.one("#theme").text == "Dark"
+    page.one("#theme").click()
+    assert brightness() < 200
+    assert page.run(ask.LOWEST_CONTRAST)[0][0] >= 4.5
+    page.one("#theme").click()
+    assert brightness() > 600
+
+
+def test_on_paper_it_is_light_whole_and_without_controls(page):
+    page.one("#theme").click()
+    page.one("#zoom-in").click()
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        page.run("window.dispatchEvent(new Event('beforeprint'))")
+        assert page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        for selector in (".controls", ".topbar", "#save-csv", "#zoom-in"):
+            assert not page.one(selector).is_displayed()
+        frame, boxes = page.run(
+            "return [document.getElementById('graph').getBoundingClientRect().toJSON(),"
+            "Array.from(document.querySelectorAll('.node rect'), (r) => r.getBoundingClientRect().toJSON())]"
+        )
+        assert all(frame["left"] <= box["left"] and box["right"] <= frame["right"] for box in boxes)
+        assert all(frame["top"] <= box["top"] and box["bottom"] <= frame["bottom"] for box in boxes)
+        page.run("window.dispatchEvent(new Event('afterprint'))")
+    finally:
+        page.emulate()
+    assert page.run("return document.documentElement.dataset.theme") == "dark"
+
+
+def test_many_edges_come_in_pages(browser, files):  # noqa: F811
+    page = browser.open(files["many"])
+    ask.set_slider(page, "0.01")
+    assert page.run("return document.querySelectorAll('#rows tr').length") == 50
+    page.one("#rows-more").click()
+    assert page.run("return document.querySelectorAll('#rows tr').length") == 300
+    shown = page.run("return document.querySelectorAll('#graph g.edge').length")
+    listed = page.run("return JSON.parse(document.getElementById('report-data').textContent).edges.length")
+    assert shown == listed > 300
+
+
+def test_without_scripts_it_can_be_read(browser, files):  # noqa: F811
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page = browser.open(files["plain"])
+        text = page.one("body").text
+        for words in ("Scripts are off", "The edges", "soil_moisture", "Can I trust it?", "How it was made"):
+            assert words in text
+        assert "Least probability" not in text
+        assert "Heat map of" not in text
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_the_checks_above_would_notice(browser, tmp_path):  # noqa: F811
+    """A page that does everything wrong: too wide, too pale, noisy, and asking the network."""
+    wrong = tmp_path / "wrong.html"
+    wrong.write_text(
+        '<!DOCTYPE html><meta name="viewport" content="width=device-width"><body>'
+        '<p style="width:900px;color:#999">pale</p><img src="http://127.0.0.1:9/spy.png" alt="">'
+        '<script>console.error("trouble")</script>',
+        encoding="utf-8",
+    )
+    page = browser.open(wrong, width=375)
+    assert ask.overflows(page, 375)
+    assert page.run(ask.LOWEST_CONTRAST)[0][0] < 4.5
+    assert any("trouble" in line for line in page.complaints())
+    assert page.requests_outside() == ["http://127.0.0.1:9/spy.png"]
+
+
+def test_even_a_script_inside_could_send_nothing(page):
+    page.driver.set_script_timeout(10)
+    sent = page.driver.execute_async_script(
+        "const done = arguments[0]; fetch('http://127.0.0.1:9/').then(() => done('sent'), () => done('refused'))"
+    )
+    assert sent == "refused"
+    assert any("Content Security Policy" in line for line in page.complaints())
+    page.run("const s = document.createElement('script'); s.textContent = 'window.hacked = 1'; document.body.append(s)")
+    assert page.run("return window.hacked === undefined")
