@@ -345,14 +345,14 @@ def only_later_descendants_barred(tables, own, node, last, permit=regroup.permit
     permit(tables, own, node, np.int64(last ^ 1 << own.group.tolist().index(node)))
 
 
-def nobody_orphaned(net, first, child, following, required, orphan, list_children=regroup.list_children):
+def nobody_orphaned(net, lists, orphans, count, list_children=regroup.list_children):
     """Takes G for G⊙."""
-    list_children(net, first, child, following, required, np.zeros_like(orphan))
+    list_children(net, lists, orphans, 0)
 
 
-def required_unseen(net, first, child, following, required, orphan, list_children=regroup.list_children):
+def required_unseen(net, lists, orphans, count, list_children=regroup.list_children):
     """Forgets the paths through required edges."""
-    list_children(net, first, child, following, required[:0], orphan)
+    list_children(net, lists._replace(required=lists.required[:0]), orphans, count)
 
 
 def likelier_with_parents(net, group):

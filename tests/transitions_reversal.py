@@ -130,9 +130,9 @@ def wrong_levels(net, tables, rev, i, j):
     if not possible:
         return 0
     reversal.draw_families(net, tables, rev, i, j)
-    there = with_parents(without, i, rev.drawn[0, : rev.parent_degree])
+    there = with_parents(without, i, rev.drawn[0, : rev.degrees[0]])
     back = with_parents(without, j, np.flatnonzero(present[:, j]))
-    after = with_parents(there, j, rev.drawn[1, : rev.child_degree])
+    after = with_parents(there, j, rev.drawn[1, : rev.degrees[1]])
     return (
         (barred(rev.under_parent) != descendants(without, i))
         + (barred(rev.under_child) != descendants(without, j))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, make_frame, struct
+from parnidag._jit import kernel, make_frame, struct_over
 from parnidag._random import below, happens
 from parnidag._types import Bytes, Codes, Floats, int64
 from parnidag.graph import arcs_of
@@ -41,14 +41,9 @@ class NodeSwapArrays(NamedTuple):
     """New local score of each node whose parents change."""
 
 
-@struct
-class NodeSwap:
-    """The fields of `NodeSwapArrays` as a struct."""
-
-    frame: Bytes
-    pairs: Codes
-    arcs: Codes
-    scores: Floats
+@struct_over
+class NodeSwap(NodeSwapArrays):
+    """The same as a struct."""
 
 
 def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
@@ -70,7 +65,7 @@ def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
 @kernel
 def open_node_swap(arrays: NodeSwapArrays) -> NodeSwap:
     """Build the struct on top of the arrays."""
-    return NodeSwap(arrays.frame, arrays.pairs, arrays.arcs, arrays.scores)
+    return NodeSwap(*arrays)
 
 
 @kernel

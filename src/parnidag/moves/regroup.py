@@ -34,11 +34,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, leaf, make_frame, struct
+from parnidag._jit import kernel, leaf, make_frame, struct_over
 from parnidag._random import below, choose, happens
 from parnidag._types import Bytes, Codes, Floats, Integers, int64
-from parnidag.graph import arcs_of
-from parnidag.moves.reversal import NONE, holds_parents, list_children, score_of
+from parnidag.moves.orphans import (
+    ChildLists,
+    holds_parents,
+    list_children,
+    make_child_lists,
+    mark_descendants,
+    score_of,
+)
 from parnidag.net import ONE, ZERO, Net, drop_parents, odds, take_parents
 from parnidag.space.layout import Tables
 from parnidag.space.sums import draw_parents, log_sum, write_parents
@@ -62,13 +68,7 @@ class RegroupArrays(NamedTuple):
     """How likely a group grows to each of them."""
     group: Integers
     """W."""
-    first_child: Integers
-    child: Codes
-    next_child: Codes
-    """Children in G⊙, as in `reversal`."""
-    required: Codes
-    orphan: Integers
-    """1 for the nodes of W while children are listed, else 0."""
+    children: ChildLists
     reach: Integers
     """Which nodes of W each node is or descends from in G⊙, as a bit set."""
     level: Integers
@@ -90,36 +90,14 @@ class RegroupArrays(NamedTuple):
     """Tries that ended because the tables do not hold a parent set (1 entry)."""
 
 
-@struct
-class Regroup:
-    """The fields of `RegroupArrays` as a struct."""
-
-    frame: Bytes
-    neighbours: Codes
-    nearness: Floats
-    group: Integers
-    first_child: Integers
-    child: Codes
-    next_child: Codes
-    required: Codes
-    orphan: Integers
-    reach: Integers
-    level: Integers
-    log_sums: Floats
-    log_orders: Floats
-    orders: Integers
-    above: Integers
-    chances: Floats
-    drawn: Codes
-    degrees: Integers
-    scores: Floats
-    outside: Integers
+@struct_over
+class Regroup(RegroupArrays):
+    """The same as a struct."""
 
 
 def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
     """Return one chain's arrays; `likely` says how probable every edge is thought to be (n × n)."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
-    most = min(n * (n - 1) // 2, n * widest)
     together = np.where(np.eye(n, dtype=bool), 0.0, likely + likely.T)
     nearest = np.argsort(-together, axis=1, kind="stable")[:, : min(NEIGHBOURS, n - 1)]
     subsets = 1 << int(LARGEST)
@@ -128,11 +106,7 @@ def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
         neighbours=np.ascontiguousarray(nearest, np.int32),
         nearness=np.ascontiguousarray(np.take_along_axis(together, nearest, axis=1)),
         group=np.zeros(LARGEST, np.int64),
-        first_child=np.zeros(n, np.int64),
-        child=np.zeros(most, np.int32),
-        next_child=np.zeros(most, np.int32),
-        required=arcs_of(target.required),
-        orphan=np.zeros(n, np.int64),
+        children=make_child_lists(target),
         reach=np.zeros(n, np.int64),
         level=np.zeros(n, np.int64),
         log_sums=np.zeros((LARGEST, subsets)),
@@ -150,28 +124,7 @@ def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
 @kernel
 def open_regroup(arrays: RegroupArrays) -> Regroup:
     """Build the struct on top of the arrays."""
-    return Regroup(
-        arrays.frame,
-        arrays.neighbours,
-        arrays.nearness,
-        arrays.group,
-        arrays.first_child,
-        arrays.child,
-        arrays.next_child,
-        arrays.required,
-        arrays.orphan,
-        arrays.reach,
-        arrays.level,
-        arrays.log_sums,
-        arrays.log_orders,
-        arrays.orders,
-        arrays.above,
-        arrays.chances,
-        arrays.drawn,
-        arrays.degrees,
-        arrays.scores,
-        arrays.outside,
-    )
+    return Regroup(*arrays)
 
 
 @kernel
@@ -224,34 +177,11 @@ def choose_group(net: Net, own: Regroup) -> int:
 @kernel
 def find_reach(net: Net, own: Regroup, size: int) -> None:
     """Find out which nodes are, or descend from, each node of W in G⊙."""
-    for k in range(size):
-        own.orphan[own.group[k]] = ONE
-    list_children(net, own.first_child, own.child, own.next_child, own.required, own.orphan)
-    for k in range(size):
-        own.orphan[own.group[k]] = ZERO
+    list_children(net, own.children, own.group, size)
     for v in range(net.n):
         own.reach[v] = ZERO
     for k in range(size):
-        spread(net, own, own.group[k], ONE << k)
-
-
-@kernel
-def spread(net: Net, own: Regroup, source: int, bit: int) -> None:
-    """Mark `source` and its descendants with a bit."""
-    reach, stack = own.reach, net.stack
-    reach[source] |= bit
-    stack[0] = source
-    top = ONE
-    while top > 0:
-        top -= ONE
-        place = own.first_child[stack[top]]
-        while place != NONE:
-            node = int64(own.child[place])
-            if reach[node] & bit == ZERO:
-                reach[node] |= bit
-                stack[top] = node
-                top += ONE
-            place = int64(own.next_child[place])
+        mark_descendants(net, own.children, own.group[k], own.reach, ONE << k)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -34,19 +34,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, leaf, make_frame, struct
+from parnidag._jit import kernel, leaf, make_frame, struct_over
 from parnidag._random import below, happens
 from parnidag._types import Bytes, Codes, Integers, int64
-from parnidag.graph import arcs_of
-from parnidag.memo import family_score
+from parnidag.moves.orphans import (
+    ChildLists,
+    holds_parents,
+    list_children,
+    make_child_lists,
+    mark_descendants,
+    score_of,
+)
 from parnidag.net import ONE, ZERO, Net, child_of, drop_parents, odds, parent_of, take_parents
 from parnidag.prior import FREE
-from parnidag.space.layout import NEVER, Tables, row_of
-from parnidag.space.sums import draw_parents, find_parents, log_sum, log_sum_hitting, write_parents
+from parnidag.space.layout import NEVER, Tables
+from parnidag.space.sums import draw_parents, log_sum, log_sum_hitting, write_parents
 from parnidag.target import Target
 
-NONE = int64(-1)
-"""End of a list of children."""
 PARTNER, BARRED = int64(1), int64(2)
 """Levels: the other end of the edge, and nodes that would close a cycle. Permitted parents lie below BARRED."""
 
@@ -59,16 +63,9 @@ class ReversalArrays(NamedTuple):
     """What the move needs beside the graph and the tables; only `outside` outlives a move."""
 
     frame: Bytes
-    first_child: Integers
-    """Place of each node's first child in `child`, or NONE."""
-    child: Codes
-    """Children of all nodes in G⊙, in no particular order."""
-    next_child: Codes
-    """Place of the next child of the same parent, or NONE."""
-    required: Codes
-    """The required edges, as arcs."""
-    orphan: Integers
-    """1 for i and j while children are listed, else 0."""
+    children: ChildLists
+    pair: Integers
+    """i and j."""
     under_parent: Integers
     """Levels that permit parents of i: BARRED in D(i), PARTNER at j, else 0."""
     under_child: Integers
@@ -77,44 +74,29 @@ class ReversalArrays(NamedTuple):
     """Levels that permit parents in the second step of either way: BARRED in D(i) ∪ D(j), else 0."""
     drawn: Codes
     """New parents of i (row 0) and of j (row 1), sorted."""
+    degrees: Integers
+    """Their numbers."""
     outside: Integers
     """Tries that ended because the tables do not hold a parent set (1 entry)."""
 
 
-@struct
-class Reversal:
-    """The fields of `ReversalArrays` as a struct, and the sizes of the drawn parent sets."""
-
-    frame: Bytes
-    first_child: Integers
-    child: Codes
-    next_child: Codes
-    required: Codes
-    orphan: Integers
-    under_parent: Integers
-    under_child: Integers
-    under_either: Integers
-    drawn: Codes
-    outside: Integers
-    parent_degree: int
-    child_degree: int
+@struct_over
+class Reversal(ReversalArrays):
+    """The same as a struct."""
 
 
 def make_reversal(target: Target) -> ReversalArrays:
     """Return one chain's working memory."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
-    most = min(n * (n - 1) // 2, n * widest)
     return ReversalArrays(
         frame=make_frame(),
-        first_child=np.zeros(n, np.int64),
-        child=np.zeros(most, np.int32),
-        next_child=np.zeros(most, np.int32),
-        required=arcs_of(target.required),
-        orphan=np.zeros(n, np.int64),
+        children=make_child_lists(target),
+        pair=np.zeros(2, np.int64),
         under_parent=np.zeros(n, np.int64),
         under_child=np.zeros(n, np.int64),
         under_either=np.zeros(n, np.int64),
         drawn=np.zeros((2, widest), np.int32),
+        degrees=np.zeros(2, np.int64),
         outside=np.zeros(1, np.int64),
     )
 
@@ -122,21 +104,7 @@ def make_reversal(target: Target) -> ReversalArrays:
 @kernel
 def open_reversal(arrays: ReversalArrays) -> Reversal:
     """Build the struct on top of the arrays."""
-    return Reversal(
-        arrays.frame,
-        arrays.first_child,
-        arrays.child,
-        arrays.next_child,
-        arrays.required,
-        arrays.orphan,
-        arrays.under_parent,
-        arrays.under_child,
-        arrays.under_either,
-        arrays.drawn,
-        arrays.outside,
-        ZERO,
-        ZERO,
-    )
+    return Reversal(*arrays)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -167,7 +135,7 @@ def reversal_move(net: Net, tables: Tables, rev: Reversal) -> bool:
     if not happens(net.rng, prospect):
         return False
     draw_families(net, tables, rev, i, j)
-    drawn = free_parents(tables, i, rev.parent_degree) + free_parents(tables, j, rev.child_degree)
+    drawn = free_parents(tables, i, rev.degrees[0]) + free_parents(tables, j, rev.degrees[1])
     if not happens(net.rng, acceptance(log_gain, net.edge_count, others + drawn) / prospect):
         return False
     replace_families(net, rev, i, j)
@@ -193,14 +161,6 @@ def tables_serve(net: Net, tables: Tables, i: int, j: int) -> bool:
 
 
 @kernel
-def holds_parents(net: Net, tables: Tables, node: int) -> bool:
-    """Could a draw from the tables give the present parents of a node?"""
-    if not find_parents(tables, node, net.parents[node], net.degree[node]):
-        return False
-    return tables.scores[row_of(tables, node, tables.drawn_subset) + tables.drawn_column] > -math.inf
-
-
-@kernel
 def log_ratio_of_sums(tables: Tables, rev: Reversal, i: int, j: int) -> float:
     """Return the log of Z*(i | G⊙, j)/Z*(j | G⊙, i) · Z(j | G⊕)/Z(i | G̃⊕).
 
@@ -222,8 +182,8 @@ def log_second_sum(tables: Tables, rev: Reversal, node: int) -> float:
 @leaf
 def draw_families(net: Net, tables: Tables, rev: Reversal, i: int, j: int) -> None:
     """Draw the new parents of i, j among them, and those of j."""
-    rev.parent_degree = draw_family(net, tables, i, j, rev.under_parent, rev.drawn[0])
-    rev.child_degree = draw_family(net, tables, j, i, rev.under_either, rev.drawn[1])
+    rev.degrees[0] = draw_family(net, tables, i, j, rev.under_parent, rev.drawn[0])
+    rev.degrees[1] = draw_family(net, tables, j, i, rev.under_either, rev.drawn[1])
 
 
 @kernel
@@ -236,25 +196,13 @@ def draw_family(net: Net, tables: Tables, node: int, partner: int, level: Intege
 
 @kernel
 def replace_families(net: Net, rev: Reversal, i: int, j: int) -> None:
-    """Give i and j their new parents.
-
-    Scores are computed as everywhere else, not taken from the tables, which add up in another order: a chain's local
-    scores stay functions of its graph, to the last bit.
-    """
-    score_i = score_of(net, i, rev.drawn[0], rev.parent_degree)
-    score_j = score_of(net, j, rev.drawn[1], rev.child_degree)
-    drop_parents(net, i, rev.drawn[0], rev.parent_degree, score_i)
-    drop_parents(net, j, rev.drawn[1], rev.child_degree, score_j)
-    take_parents(net, i, rev.drawn[0], rev.parent_degree, score_i)
-    take_parents(net, j, rev.drawn[1], rev.child_degree, score_j)
-
-
-@kernel
-def score_of(net: Net, node: int, family: Codes, degree: int) -> float:
-    """Return the local log target of a node with other parents."""
-    for k in range(degree):
-        net.family[k] = family[k]
-    return family_score(net, node, degree)
+    """Give i and j their new parents."""
+    score_i = score_of(net, i, rev.drawn[0], rev.degrees[0])
+    score_j = score_of(net, j, rev.drawn[1], rev.degrees[1])
+    drop_parents(net, i, rev.drawn[0], rev.degrees[0], score_i)
+    drop_parents(net, j, rev.drawn[1], rev.degrees[1], score_j)
+    take_parents(net, i, rev.drawn[0], rev.degrees[0], score_i)
+    take_parents(net, j, rev.drawn[1], rev.degrees[1], score_j)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -264,64 +212,17 @@ def score_of(net: Net, node: int, family: Codes, degree: int) -> float:
 @kernel
 def find_levels(net: Net, rev: Reversal, i: int, j: int) -> bool:
     """Write down which parents each step permits; False when none of i's permitted parent sets can have j."""
-    rev.orphan[i] = rev.orphan[j] = ONE
-    list_children(net, rev.first_child, rev.child, rev.next_child, rev.required, rev.orphan)
-    rev.orphan[i] = rev.orphan[j] = ZERO
+    rev.pair[0], rev.pair[1] = i, j
+    list_children(net, rev.children, rev.pair, int64(2))
     for v in range(net.n):
         rev.under_parent[v] = ZERO
         rev.under_child[v] = ZERO
-        rev.under_either[v] = ZERO
-    bar_descendants(net, rev, i, rev.under_parent)
+    mark_descendants(net, rev.children, i, rev.under_parent, BARRED)
     if rev.under_parent[j] == BARRED:
         return False
-    bar_descendants(net, rev, j, rev.under_child)
+    mark_descendants(net, rev.children, j, rev.under_child, BARRED)
+    for v in range(net.n):
+        rev.under_either[v] = rev.under_parent[v] | rev.under_child[v]
     rev.under_parent[j] = PARTNER
     rev.under_child[i] = PARTNER
     return True
-
-
-@kernel
-def list_children(
-    net: Net, first_child: Integers, child: Codes, next_child: Codes, required: Codes, orphan: Integers
-) -> None:
-    """List the children of every node in G⊙: all edges, less those into orphans that are not required."""
-    for v in range(net.n):
-        first_child[v] = NONE
-    count = ZERO
-    for k in range(required.size):
-        append_child(first_child, child, next_child, int64(required[k]), count)
-        count += ONE
-    for k in range(net.edge_count):
-        code = int64(net.edges[k])
-        if orphan[child_of(code)] == ZERO:
-            append_child(first_child, child, next_child, code, count)
-            count += ONE
-
-
-@leaf
-def append_child(first_child: Integers, child: Codes, next_child: Codes, code: int, place: int) -> None:
-    """Put an edge into the lists of children, at a place that is still empty."""
-    child[place] = child_of(code)
-    next_child[place] = first_child[parent_of(code)]
-    first_child[parent_of(code)] = place
-
-
-@kernel
-def bar_descendants(net: Net, rev: Reversal, source: int, level: Integers) -> None:
-    """Bar `source` and its descendants, in `level` and for the second step."""
-    first_child, child, next_child, stack = rev.first_child, rev.child, rev.next_child, net.stack
-    level[source] = BARRED
-    stack[0] = source
-    top = ONE
-    while top > 0:
-        top -= ONE
-        node = stack[top]
-        rev.under_either[node] = BARRED
-        place = first_child[node]
-        while place != NONE:
-            below_node = int64(child[place])
-            if level[below_node] != BARRED:
-                level[below_node] = BARRED
-                stack[top] = below_node
-                top += ONE
-            place = int64(next_child[place])

@@ -1,0 +1,119 @@
+"""What moves need that choose the parents of some nodes anew: the graph without those parents, G⊙.
+
+The nodes are its orphans; parents that are required are in every graph, so orphans keep them, and so do the paths that
+lead through them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag._jit import kernel, leaf
+from parnidag._types import Codes, Integers, int64
+from parnidag.graph import arcs_of
+from parnidag.memo import family_score
+from parnidag.net import ONE, ZERO, Net, child_of, parent_of
+from parnidag.space.layout import Tables, row_of
+from parnidag.space.sums import find_parents
+from parnidag.target import Target
+
+NONE = int64(-1)
+"""End of a list of children."""
+
+
+class ChildLists(NamedTuple):
+    """The children of every node in G⊙, as linked lists."""
+
+    first_child: Integers
+    """Place of each node's first child in `child`, or NONE."""
+    child: Codes
+    """Children of all nodes, in no particular order."""
+    next_child: Codes
+    """Place of the next child of the same parent, or NONE."""
+    required: Codes
+    """The required edges, as arcs."""
+    orphan: Integers
+    """1 for the orphans while children are listed, else 0."""
+
+
+def make_child_lists(target: Target) -> ChildLists:
+    """Return room for the edges of any graph."""
+    n = target.n_nodes
+    most = min(n * (n - 1) // 2, n * max(target.max_parents, 1))
+    return ChildLists(
+        first_child=np.zeros(n, np.int64),
+        child=np.zeros(most, np.int32),
+        next_child=np.zeros(most, np.int32),
+        required=arcs_of(target.required),
+        orphan=np.zeros(n, np.int64),
+    )
+
+
+@kernel
+def list_children(net: Net, lists: ChildLists, orphans: Integers, count: int) -> None:
+    """List the children of every node in G⊙: all edges, less those into `count` orphans that are not required."""
+    for k in range(count):
+        lists.orphan[orphans[k]] = ONE
+    for v in range(net.n):
+        lists.first_child[v] = NONE
+    place = ZERO
+    for k in range(lists.required.size):
+        append_child(lists, int64(lists.required[k]), place)
+        place += ONE
+    for k in range(net.edge_count):
+        code = int64(net.edges[k])
+        if lists.orphan[child_of(code)] == ZERO:
+            append_child(lists, code, place)
+            place += ONE
+    for k in range(count):
+        lists.orphan[orphans[k]] = ZERO
+
+
+@leaf
+def append_child(lists: ChildLists, code: int, place: int) -> None:
+    """Put an edge into the lists of children, at a place that is still empty."""
+    lists.child[place] = child_of(code)
+    lists.next_child[place] = lists.first_child[parent_of(code)]
+    lists.first_child[parent_of(code)] = place
+
+
+@kernel
+def mark_descendants(net: Net, lists: ChildLists, source: int, marks: Integers, bit: int) -> None:
+    """Set a bit in the marks of `source` and of its descendants in G⊙."""
+    stack = net.stack
+    marks[source] |= bit
+    stack[0] = source
+    top = ONE
+    while top > 0:
+        top -= ONE
+        place = lists.first_child[stack[top]]
+        while place != NONE:
+            node = int64(lists.child[place])
+            if marks[node] & bit == ZERO:
+                marks[node] |= bit
+                stack[top] = node
+                top += ONE
+            place = int64(lists.next_child[place])
+
+
+@kernel
+def holds_parents(net: Net, tables: Tables, node: int) -> bool:
+    """Could a draw from the tables give the present parents of a node?"""
+    if not find_parents(tables, node, net.parents[node], net.degree[node]):
+        return False
+    return tables.scores[row_of(tables, node, tables.drawn_subset) + tables.drawn_column] > -math.inf
+
+
+@kernel
+def score_of(net: Net, node: int, family: Codes, degree: int) -> float:
+    """Return the local log target of a node with other parents.
+
+    It is computed as everywhere else, not taken from the tables, which add up in another order: a chain's local scores
+    stay functions of its graph, to the last bit.
+    """
+    for k in range(degree):
+        net.family[k] = family[k]
+    return family_score(net, node, degree)
