@@ -94,6 +94,14 @@ class MixedArrays(NamedTuple):
     """None unless edges are reversed: then nobody waits for that move to compile."""
 
 
+class Drawing(NamedTuple):
+    """What moves need that draw parents from tables."""
+
+    tables: TableArrays
+    draws: DrawArrays
+    regroup: RegroupArrays
+
+
 def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
     """Return the probability of each kind of move, or refuse what the user gave; by default for many nodes."""
     if isinstance(moves, str):
@@ -139,14 +147,22 @@ def make_mixture(
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
     """Run at most `steps` iterations in place and return how many were made."""
     own: MixedArrays = chain.own
+    drawing = None
+    if chain.tables is not None:
+        assert own.draws is not None
+        assert own.regroup is not None
+        drawing = Drawing(chain.tables.arrays, own.draws, own.regroup)
     return int(
         advance_mixture(
             target.problem,
             chain.graph,
             chain.scratch(target),
             chain.trace,
-            None if chain.tables is None else chain.tables.arrays,
-            *own,
+            drawing,
+            own.parni,
+            own.mixture,
+            own.node_swap,
+            own.reversal,
             int64(steps),
         )
     )
@@ -208,12 +224,10 @@ def advance_mixture(
     graph: GraphArrays,
     scratch: Scratch,
     trace_arrays: TraceArrays,
-    table_arrays: TableArrays | None,
+    drawing: Drawing | None,
     parni: ParniArrays,
     mixture: MixtureArrays,
     node_swap: NodeSwapArrays,
-    draws: DrawArrays | None,
-    regroup_arrays: RegroupArrays | None,
     reversal_arrays: ReversalArrays | None,
     steps: int,
 ) -> int:
@@ -225,10 +239,9 @@ def advance_mixture(
     trace = open_trace(trace_arrays)
     run = open_parni(parni)
     swap = open_node_swap(node_swap)
-    if table_arrays is not None:
-        tables = open_tables(table_arrays, draws)  # type: ignore[arg-type]
-    if regroup_arrays is not None:
-        regroup = open_regroup(regroup_arrays)
+    if drawing is not None:
+        tables = open_tables(drawing.tables, drawing.draws)
+        regroup = open_regroup(drawing.regroup)
     if reversal_arrays is not None:
         reversal = open_reversal(reversal_arrays)
     first_eta(net, run)
@@ -237,7 +250,7 @@ def advance_mixture(
         while done < steps:
             kind = next_kind(net, mixture)
             if kind == REGROUP:
-                if regroup_arrays is not None:
+                if drawing is not None:
                     count_move(mixture, kind + AFTER_ADR, regroup_move(net, tables, regroup))
             elif kind == EDGE_REVERSAL:
                 if reversal_arrays is not None:
