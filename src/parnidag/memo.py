@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from parnidag._jit import kernel, make_frame
+from parnidag._jit import kernel, leaf, make_frame
 from parnidag._types import Records, Words, int64, uint32, uint64
 from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, ONE, ZERO, Net, Scratch
 from parnidag.scores.gaussian import node_score
@@ -78,27 +78,16 @@ def flipped_score(net: Net, node: int, other: int) -> float:
         write_family(net, node, NOBODY if adding else other, other if adding else NOBODY)
         return local_score(net, node, degree)
     word = net.key[node] ^ net.words[0, other]
-    if net.direct.size:
-        score = net.direct[int64(word)]
-        if score == score:
-            net.hits += ONE
-            return score
-    slot = int64(word & uint64(net.memo.size - 1))
-    tag = uint32(word >> uint64(32))
+    score = direct_score(net, word)
+    if score == score:
+        return score
+    slot, tag = slot_of(net, word), tag_of(word)
     if holds(net, slot, tag, node, other, degree):
-        net.hits += ONE
-        return net.memo[slot]["score"]
+        return recalled(net, slot)
     if holds(net, slot ^ ONE, tag, node, other, degree):
-        net.hits += ONE
-        return net.memo[slot ^ ONE]["score"]
-    net.misses += ONE
+        return recalled(net, slot ^ ONE)
     write_family(net, node, NOBODY if adding else other, other if adding else NOBODY)
-    score = local_score(net, node, degree)
-    if net.direct.size:
-        net.direct[int64(word)] = score
-    else:
-        remember(net, slot, tag, node, degree, score)
-    return score
+    return new_score(net, node, degree, word)
 
 
 @kernel
@@ -155,24 +144,14 @@ def family_score(net: Net, node: int, degree: int) -> float:
     word = net.words[1, node]
     for k in range(degree):
         word ^= net.words[0, net.family[k]]
-    if net.direct.size:
-        score = net.direct[int64(word)]
-        if score == score:
-            net.hits += ONE
-            return score
-    slot = int64(word & uint64(net.memo.size - 1))
-    tag = uint32(word >> uint64(32))
+    score = direct_score(net, word)
+    if score == score:
+        return score
+    slot, tag = slot_of(net, word), tag_of(word)
     for found in (slot, slot ^ ONE):
         if holds_family(net, found, tag, node, degree):
-            net.hits += ONE
-            return net.memo[found]["score"]
-    net.misses += ONE
-    score = local_score(net, node, degree)
-    if net.direct.size:
-        net.direct[int64(word)] = score
-    else:
-        remember(net, slot, tag, node, degree, score)
-    return score
+            return recalled(net, found)
+    return new_score(net, node, degree, word)
 
 
 @kernel
@@ -186,6 +165,47 @@ def holds_family(net: Net, slot: int, tag: uint32, node: int, degree: int) -> bo
     for k in range(degree):
         same &= kept[k] == family[k]
     return same
+
+
+@leaf
+def direct_score(net: Net, word: uint64) -> float:
+    """Return the score whose place is the key itself; NaN while it is unknown, or when there are too many."""
+    score = math.nan
+    if net.direct.size:
+        score = net.direct[int64(word)]
+        net.hits += score == score
+    return score
+
+
+@leaf
+def recalled(net: Net, slot: int) -> float:
+    """Return the score of a record that was looked for."""
+    net.hits += ONE
+    return net.memo[slot]["score"]
+
+
+@leaf
+def slot_of(net: Net, word: uint64) -> int:
+    """Return the first of the two neighbouring slots in which the record of a key may be."""
+    return int64(word & uint64(net.memo.size - 1))
+
+
+@leaf
+def tag_of(word: uint64) -> uint32:
+    """Return the half of a key that a record keeps."""
+    return uint32(word >> uint64(32))
+
+
+@kernel
+def new_score(net: Net, node: int, degree: int, word: uint64) -> float:
+    """Compute the score of the set in `family`, and remember it."""
+    net.misses += ONE
+    score = local_score(net, node, degree)
+    if net.direct.size:
+        net.direct[int64(word)] = score
+    else:
+        remember(net, slot_of(net, word), tag_of(word), node, degree, score)
+    return score
 
 
 @kernel
