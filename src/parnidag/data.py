@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from parnidag.column_summary import as_html, describe_levels, describe_numbers
 from parnidag.columns import Coding
 from parnidag.errors import DataError
-from parnidag.gram import Spread, Standardised, row_blocks, scaled, spread_of, standardise, unscaled
+from parnidag.gram import Spread, Standardised, row_blocks, scaled, spread_of, standard_values, standardise, unscaled
 from parnidag.interventions import check_interventions, group_by_rows, read_interventions
 from parnidag.levels import KINDS, Levels, decide_kind, forget_unseen, make_levels, refuse_coded
 from parnidag.reading import read_table, refuse_names
@@ -177,6 +177,19 @@ class Data:
                [2.4, 3. ]])
         """
         return self._standard().gram.copy()
+
+    def standardised_values(self) -> Floats:
+        """Give the columns, centred and divided by their standard deviation (with N−1); refuses as `standardised_gram`.
+
+        Examples
+        --------
+        >>> Data([[0, 0], [1, 2], [2, 1]]).standardised_values()
+        array([[-1., -1.],
+               [ 0.,  1.],
+               [ 1.,  0.]])
+        """
+        self._standard()
+        return standard_values(self.values, spread_of(self.values))
 
     def scaled_gram(self, rows: Mask | None = None) -> Floats:
         """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.

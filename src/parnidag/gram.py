@@ -121,6 +121,13 @@ def standardise(values: Floats, names: Sequence[str], spread: Spread) -> Standar
     return Standardised(np.ascontiguousarray(correlation * (n_rows - 1)), unit, root / np.sqrt(n_rows - 1))
 
 
+def standard_values(values: Floats, spread: Spread) -> Floats:
+    """Give the columns, centred and divided by their standard deviations; no column may be constant."""
+    left = (values - spread.centre) / spread.half_range
+    left -= left.mean(axis=0)
+    return np.asarray(left / np.sqrt((left**2).sum(axis=0) / (len(values) - 1)))
+
+
 def scaled(values: Floats, rows: Mask, whole: Standardised) -> Floats:
     """Give the Gram matrix of some rows, centred on them, in units of the standard deviations over all rows."""
     part = centred(values, spread_of(values, rows), rows)

@@ -49,14 +49,6 @@ def standardised_moments(data: Data) -> Moments:
     return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
 
 
-def standardised_values(data: Data) -> Floats:
-    """Return the columns, centred and divided by their standard deviations; in units that cannot overflow first."""
-    low, high = data.values.min(axis=0), data.values.max(axis=0)
-    scaled = (data.values - (low / 2 + high / 2)) / (high / 2 - low / 2)
-    scaled -= scaled.mean(axis=0)
-    return np.asarray(scaled / np.sqrt((scaled**2).sum(axis=0) / (data.n_rows - 1)))
-
-
 def without_flat_columns(grams: Floats) -> Floats:
     """Let columns that do not vary in some rows explain nothing there, instead of leaving 0/0."""
     columns = np.arange(grams.shape[1])
@@ -273,8 +265,7 @@ class BGe(GaussianFamily):
         pattern, masks = data.patterns()
         rows = np.array([data.n_rows if mask is None else mask.sum() for mask in masks], float)
         if self.standardise:
-            data.standardised_gram()  # refuses text, and columns that are copies
-            values = standardised_values(data)
+            values = data.standardised_values()
             chosen = [values if mask is None else values[mask] for mask in masks]
             means = [part.mean(axis=0) for part in chosen]
             grams = [(part - mean).T @ (part - mean) for part, mean in zip(chosen, means, strict=True)]

@@ -17,7 +17,6 @@ from parnidag.scores.linear import (
     Moments,
     check_slab,
     flat_constant,
-    standardised_values,
     without_flat_columns,
 )
 from parnidag.scores.table import ScoreTable, gaussian_table
@@ -72,8 +71,7 @@ class Spline(GaussianFamily):
                 f"Spline(df={df}) on {n} nodes needs {len(masks)} matrices of {n * (df + 1)} columns, "
                 "more than 4 GB; use a smaller df"
             )
-        data.standardised_gram()  # refuses text, and columns that are copies
-        columns = _columns(standardised_values(data), df)
+        columns = _columns(data.standardised_values(), df)
         moments = _moments(columns, pattern, masks)
         parents, rows = np.arange(n * df + 1) / df, moments.counts[:, None]
         coefficients = np.empty((len(masks), 3, n * df + 1))
