@@ -15,9 +15,11 @@ import pytest
 import reference
 
 from parnidag import EdgePrior, samplers, scores, simulate
+from parnidag._jit import entry
 from parnidag.data import Data
-from parnidag.graph import arcs_of
+from parnidag.graph import arcs_of, random_topological_order
 from parnidag.memo import MOST_DIRECT, empty_memo, make_scratch
+from parnidag.net import close_net, drop_parents, open_net, take_parents
 from parnidag.samplers.base import new_chain
 from parnidag.samplers.mixture import PRESETS
 from parnidag.target import Target, lay_graph
@@ -209,3 +211,35 @@ def test_compiled_kernels_make_the_same_moves_as_plain_python():
     uncompiled, compiled = json.loads(plain.stdout), trajectories(600)
     assert uncompiled == compiled
     assert all(accepted > 10 for _, accepted in compiled.values())
+
+
+@entry
+def replace_parents(problem, graph, scratch, families, degrees, scores_of):
+    """Give every node other parents: all drop before any takes."""
+    net = open_net(problem, graph, scratch)
+    for k in range(degrees.size):
+        drop_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
+    for k in range(degrees.size):
+        take_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
+    close_net(net, graph)
+
+
+def test_replaced_parents_leave_the_state_of_a_fresh_layout():
+    values = simulate(nodes=9, edges=12, rows=80, seed=5).values[:20]
+    target = Target.build(Data(values), scores.Gaussian(), CONSTRAINTS["constrained"])
+    chain = new_chain(target, target.required, 1, 0)
+    rng = np.random.default_rng(3)
+    allowed = target.problem.status == 1
+    for _ in range(200):
+        level = np.argsort(random_topological_order(target.required, rng))
+        adjacency = target.required | (
+            allowed & (level[:, None] < level[None, :]) & (rng.random((9, 9)) < rng.uniform(0.0, 0.8))
+        )
+        for j in np.flatnonzero(adjacency.sum(axis=0) > 3):
+            spare = np.flatnonzero(adjacency[:, j] & ~target.required[:, j])
+            adjacency[rng.permutation(spare)[: adjacency[:, j].sum() - 3], j] = False
+        fresh = target.empty_graph()
+        lay_graph(target.problem, fresh, make_scratch(9, 3, 2), adjacency)
+        replace_parents(target.problem, chain.graph, chain.scratch(target), fresh.parents, fresh.degree, fresh.local)
+        assert ((chain.graph.position != -1) == adjacency).all()
+        assert_state_is_consistent(target, chain)

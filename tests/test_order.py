@@ -1,4 +1,4 @@
-"""Order MCMC against its own, order-weighted law; its chains, its searches, and the random choices beneath them."""
+"""Order MCMC against its own, order-weighted law, and its chains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ import pytest
 import reference
 import reference_spaces as twin
 from judging import SMALLEST_P, assert_same_run, chain_probabilities, graph_p_value, smallest_p_value
-from scipy import stats
 from test_kernels import assert_state_is_consistent
 from test_sums import build, far_apart, rewritten
 
@@ -29,12 +28,11 @@ from parnidag._jit import entry
 from parnidag.data import Data
 from parnidag.graph import random_topological_order
 from parnidag.memo import make_scratch
-from parnidag.net import close_net, drop_parents, open_net, take_parents
 from parnidag.samplers.base import new_chain
 from parnidag.space.layout import open_tables
 from parnidag.space.orders import MOVES, make_order, open_order, order_step, value_all, value_of
-from parnidag.space.search import best_inside, search, starting_graphs
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.space.search import best_inside
+from parnidag.space.tables import make_draws
 from parnidag.target import Target, lay_graph
 
 SCRIPT = Path(__file__).with_name("transitions_order.py")
@@ -371,159 +369,3 @@ def test_a_start_outside_the_space_only_gives_the_first_order(table):
 def test_settings_are_checked(options):
     with pytest.raises(ParnidagError, match=next(iter(options))):
         samplers.OrderMCMC(**options)
-
-
-# --- replacing parents ----------------------------------------------------------------------------------------------
-
-
-@entry
-def replace_parents(problem, graph, scratch, families, degrees, scores_of):
-    """Give every node other parents: all drop before any takes."""
-    net = open_net(problem, graph, scratch)
-    for k in range(degrees.size):
-        drop_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
-    for k in range(degrees.size):
-        take_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
-    close_net(net, graph)
-
-
-def test_replaced_parents_leave_the_state_of_a_fresh_layout(table):
-    target = make_target(table[:20], CONSTRAINED)
-    chain = new_chain(target, target.required, 1, 0)
-    rng = np.random.default_rng(3)
-    allowed = target.problem.status == 1
-    for _ in range(200):
-        level = np.argsort(random_topological_order(target.required, rng))
-        adjacency = target.required | (
-            allowed & (level[:, None] < level[None, :]) & (rng.random((9, 9)) < rng.uniform(0.0, 0.8))
-        )
-        for j in np.flatnonzero(adjacency.sum(axis=0) > 3):
-            spare = np.flatnonzero(adjacency[:, j] & ~target.required[:, j])
-            adjacency[rng.permutation(spare)[: adjacency[:, j].sum() - 3], j] = False
-        fresh = target.empty_graph()
-        lay_graph(target.problem, fresh, make_scratch(9, 3, 2), adjacency)
-        replace_parents(target.problem, chain.graph, chain.scratch(target), fresh.parents, fresh.degree, fresh.local)
-        assert ((chain.graph.position != -1) == adjacency).all()
-        assert_state_is_consistent(target, chain)
-
-
-# --- search ---------------------------------------------------------------------------------------------------------
-
-
-def search_problem(edges, rows, prior=None):
-    return make_target(parnidag.simulate(nodes=8, edges=edges, rows=rows, seed=edges).values, prior)
-
-
-@pytest.mark.parametrize("prior", [EdgePrior(), EdgePrior(required=[(0, 1)], forbidden=[(4, 5)], max_parents=3)])
-@pytest.mark.parametrize(("edges", "rows", "enough"), [(8, 20, 9), (8, 1000, 9), (14, 100, 9), (20, 1000, 9)])
-def test_searches_find_the_best_of_all_graphs(edges, rows, enough, prior):
-    """Nearly every search of ten does, on dense graphs with strong signals too."""
-    target = search_problem(edges, rows, prior)
-    everything = np.ones((8, 8), bool)
-    best = twin.best_score(twin.scored_sets(target, everything, False))
-    tables = build_tables(target, everything, plus_one=False)
-    peaks = best_inside(tables)
-    found = [search(tables, peaks, seed, 0) for seed in range(10)]
-    assert sum(score > best - 1e-9 * abs(best) for _, score in found) >= enough
-    for graph, score in found:
-        target.check_graph(graph, "found")
-        assert reference.is_acyclic(graph)
-        assert score == pytest.approx(target.log_posterior(graph), rel=1e-12)
-        assert score < best + 1e-9 * abs(best)
-
-
-def test_the_best_score_is_that_of_enumeration():
-    values = reference.small_values(4)
-    target = make_target(values, EdgePrior(required=[(0, 2)], max_parents=2))
-    _, _, log_scores = reference.enumerate_posterior(target, values, 10.0)
-    sets = twin.scored_sets(target, np.ones((4, 4), bool), False)
-    assert twin.best_score(sets) == pytest.approx(log_scores.max(), rel=1e-12)
-
-
-def test_searches_stay_in_their_space_and_find_its_best_graph():
-    target = search_problem(14, 100, EdgePrior(required=[(0, 1), (2, 3)], forbidden=[(4, 5)], max_parents=3))
-    considered = np.random.default_rng(1).random((8, 8)) < 0.4
-    for plus_one in (True, False):
-        tables = build_tables(target, considered, plus_one=plus_one)
-        best = twin.best_score(twin.scored_sets(target, considered, plus_one))
-        found = starting_graphs(tables, seed=1, chains=20)
-        for graph in found:
-            target.check_graph(graph, "found")
-            outside = graph & ~considered & ~target.required
-            assert outside.sum(axis=0).max() <= int(plus_one)
-        assert max(target.log_posterior(graph) for graph in found) == pytest.approx(best, rel=1e-12)
-
-
-def test_a_search_is_decided_by_its_seed_and_stream(monkeypatch):
-    target = search_problem(14, 100)
-    tables = build_tables(target, np.ones((8, 8), bool), plus_one=False)
-    peaks = best_inside(tables)
-    starts = []
-    real = random_topological_order
-
-    def noting(adjacency, rng):
-        starts.append(real(adjacency, rng))
-        return starts[-1]
-
-    monkeypatch.setattr("parnidag.space.search.random_topological_order", noting)
-    found = [search(tables, peaks, seed, stream) for seed, stream in ((1, 0), (1, 0), (1, 1), (2, 0))]
-    assert (found[0][0] == found[1][0]).all()
-    assert found[0][1] == found[1][1]
-    assert starts[0] == starts[1]
-    assert len({tuple(start) for start in starts}) == 3
-    given = list(range(8))
-    assert search(tables, peaks, 1, 0, order=given)[1] <= max(score for _, score in found) + 1e-9
-    assert len(starts) == 4  # a given order is not replaced
-
-
-# --- random choices -------------------------------------------------------------------------------------------------
-
-
-@entry
-def choose_many(rng, weights, found):
-    for k in range(found.size):
-        found[k] = _random.choose(rng, weights, np.int64(weights.size))
-
-
-def choices(weights, count=50_000, seed=4):
-    found = np.zeros(count, np.int64)
-    choose_many(_random.random_state(seed, 0), np.asarray(weights, float), found)
-    return np.bincount(found, minlength=len(weights))
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
-def test_choices_are_made_in_proportion_to_their_weights(scale):
-    weights = np.array([0.0, 3.0, 0.0, 1.0, 0.5, 5.0, 0.0]) * scale
-    found = choices(weights)
-    possible = weights > 0.0
-    assert not found[~possible].any()
-    expected = weights[possible] / scale / 9.5 * found.sum()
-    assert stats.chisquare(found[possible], expected).pvalue > SMALLEST_P
-
-
-def test_a_single_possible_choice_is_always_made():
-    for place in (0, 2, 4):
-        weights = np.zeros(5)
-        weights[place] = 1e-12
-        assert choices(weights, 2000)[place] == 2000
-
-
-def test_weights_of_very_different_size():
-    found = choices([1e-200, 1.0, 1e-9, 1.0, 1e-200])
-    assert found[[0, 2, 4]].sum() == 0
-    assert stats.binomtest(int(found[1]), int(found.sum())).pvalue > SMALLEST_P
-
-
-def test_every_order_of_a_graph_can_be_the_first():
-    graph = np.zeros((4, 4), bool)
-    graph[0, 1] = graph[2, 1] = True
-    rng = np.random.default_rng(0)
-    seen = {tuple(random_topological_order(graph, rng)) for _ in range(400)}
-    assert len(seen) == twin.linear_extensions(graph)
-    assert all(order.index(1) > max(order.index(0), order.index(2)) for order in seen)
-
-
-def test_layers_put_every_node_just_above_its_highest_parent():
-    graph = np.zeros((5, 5), bool)
-    graph[0, 1] = graph[1, 2] = graph[0, 2] = graph[3, 2] = True
-    assert twin.layers(graph) == [[0, 3, 4], [1], [2]]

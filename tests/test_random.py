@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from judging import SMALLEST_P
 from scipy import stats
 
 from parnidag import _random
-from parnidag._jit import kernel
+from parnidag._jit import entry, kernel
 
 
 @kernel
@@ -64,3 +65,38 @@ def test_skip_is_geometric_on_both_its_paths(hit):
 def test_pick_has_the_stated_probabilities():
     found = np.bincount(_picks(_random.random_state(3, 0), 0.2, 0.5, 100_000), minlength=3)
     assert stats.chisquare(found, [30_000, 20_000, 50_000]).pvalue > 1e-4
+
+
+@entry
+def choose_many(rng, weights, found):
+    for k in range(found.size):
+        found[k] = _random.choose(rng, weights, np.int64(weights.size))
+
+
+def choices(weights, count=50_000, seed=4):
+    found = np.zeros(count, np.int64)
+    choose_many(_random.random_state(seed, 0), np.asarray(weights, float), found)
+    return np.bincount(found, minlength=len(weights))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
+def test_choices_are_made_in_proportion_to_their_weights(scale):
+    weights = np.array([0.0, 3.0, 0.0, 1.0, 0.5, 5.0, 0.0]) * scale
+    found = choices(weights)
+    possible = weights > 0.0
+    assert not found[~possible].any()
+    expected = weights[possible] / scale / 9.5 * found.sum()
+    assert stats.chisquare(found[possible], expected).pvalue > SMALLEST_P
+
+
+def test_a_single_possible_choice_is_always_made():
+    for place in (0, 2, 4):
+        weights = np.zeros(5)
+        weights[place] = 1e-12
+        assert choices(weights, 2000)[place] == 2000
+
+
+def test_weights_of_very_different_size():
+    found = choices([1e-200, 1.0, 1e-9, 1.0, 1e-200])
+    assert found[[0, 2, 4]].sum() == 0
+    assert stats.binomtest(int(found[1]), int(found.sum())).pvalue > SMALLEST_P

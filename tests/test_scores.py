@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import math
-import os
-import pickle
-import subprocess
-import sys
-from pathlib import Path
 
-import dags
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import integrate, stats
 from scipy.special import multigammaln
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, samplers, scores
+from parnidag import EdgePrior, scores
 from parnidag.data import Data
 from parnidag.errors import DataError
-from parnidag.scores.choice import choose_score, named_score
-from parnidag.scores.spline import curves
 from parnidag.space.tables import build_tables
 from parnidag.target import Target
 
@@ -289,72 +278,6 @@ def test_interventions_tell_directions():
     assert both.iloc[0, 1] > 0.99
 
 
-# curves
-
-
-def test_curved_columns_are_orthogonal_to_a_line_and_to_each_other():
-    x = standardised(np.random.default_rng(1).gamma(2.0, size=(200, 1)))[:, 0]
-    found = curves(x, 4)
-    assert found.T @ found == pytest.approx(199 * np.eye(4), abs=1e-8)
-    assert found.T @ np.column_stack([np.ones(200), x]) == pytest.approx(np.zeros((4, 2)), abs=1e-8)
-
-
-def test_two_values_have_no_bends():
-    x = standardised(np.repeat([0.0, 1.0], 20)[:, None])[:, 0]
-    assert not curves(x, 3).any()
-
-
-def test_spline_score_is_a_regression_on_its_columns():
-    values = example()
-    z = standardised(values)
-    score = scores.Spline(df=3, g=5.0, g_curve=0.5)
-    design = np.column_stack([np.column_stack([z[:, k], curves(z[:, k], 2)]) for k in (0, 4)])
-    slab = np.diag(np.tile([5.0, 0.5, 0.5], 2))
-    expected = covariance_score(z[:, 2], np.eye(len(z)) + design @ slab @ design.T)
-    assert target_of(values, score).local(2, [0, 4]) == pytest.approx(expected, abs=1e-7)
-
-
-def test_curved_relations_tell_cause_from_effect():
-    rng = np.random.default_rng(4)
-    x = rng.normal(size=300)
-    values = np.column_stack([x, np.tanh(2 * x) + 0.3 * x**2 + 0.3 * rng.normal(size=300)])
-    found = parnidag.exact(values, score=scores.Spline()).edge_probabilities
-    assert found.iloc[0, 1] > 0.99
-    u_shaped = np.column_stack([x, x**2 + 0.2 * rng.normal(size=300)])
-    straight = parnidag.exact(u_shaped, score=scores.Gaussian()).edge_probabilities
-    curved = parnidag.exact(u_shaped, score=scores.Spline()).edge_probabilities
-    assert straight.values.sum() < 0.5
-    assert curved.iloc[0, 1] > 0.99
-
-
-# samplers
-
-
-@functools.cache
-def transition_figures():
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("transitions_scores.py"))],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize(
-    "case", ["Gaussian", "GPrior", "BGe", "BIC", "Spline", "BDeu", "PythonScore", "BGe, interventions"]
-)
-def test_posterior_is_invariant_over_all_graphs_of_three_nodes(case):
-    for found in transition_figures()[case].values():
-        assert found["graphs"] == 25
-        assert max(found["rows"], found["invariance"], found["reversibility"]) < 1e-12
-        assert found["total_variation"] < 1e-10
-        assert found["moves"] > 0.05
-
-
 # tables, and limits
 
 
@@ -385,56 +308,6 @@ def test_more_parents_than_rows_can_carry_are_ruled_out(score):
     assert max(int(graph.sum(axis=0).max()) for graph in posterior.graphs[0]) <= 2
 
 
-@pytest.mark.parametrize("name", [*GAUSSIAN, "bdeu"])
-def test_one_sampler_agrees_with_enumeration(name):
-    """The exact solver reads tables, which are filled in another way than a chain's scores are computed."""
-    values = example(n=4, rows=25, seed=8)
-    if name == "bdeu":
-        values = Data((values > values.mean(axis=0)).astype(int))
-    score = GAUSSIAN.get(name, scores.BDeu())
-    graphs = dags.all_dags(4)
-    target = Target.build(Data(values), score, EdgePrior())
-    log_weights = np.array([target.log_posterior(graph) for graph in graphs])
-    weights = np.exp(log_weights - log_weights.max())
-    expected = np.einsum("g,gij->ij", weights / weights.sum(), graphs)
-    solved = parnidag.exact(values, score=score).edge_probabilities.values
-    assert solved == pytest.approx(expected, abs=1e-9)
-    posterior = parnidag.sample(values, score=score, draws=1000, thin=100, chains=4, seed=2, progress=False)
-    errors = posterior.summary().set_index(["parent", "child"])
-    names = list(posterior.nodes)
-    for i, j in np.argwhere(~np.eye(4, dtype=bool)):
-        found = posterior.edge_probabilities.values[i, j]
-        error = errors.loc[(names[i], names[j]), "mcse"] if (names[i], names[j]) in errors.index else 0.0
-        assert abs(found - expected[i, j]) < 5 * (error or 0.0) + 2e-3
-
-
-def random_classes(n, rows, seed):
-    """Text in columns of two to four levels, each depending on the one before."""
-    rng = np.random.default_rng(seed)
-    columns = [rng.integers(0, 3, rows)]
-    for k in range(1, n):
-        levels = 2 + k % 3
-        columns.append(np.where(rng.random(rows) < 0.5, columns[-1] % levels, rng.integers(0, levels, rows)))
-    return pd.DataFrame({f"v{k}": [f"level {value}" for value in column] for k, column in enumerate(columns)})
-
-
-@pytest.mark.parametrize("sampler", [samplers.PartitionMCMC(), samplers.REV(), samplers.PARNI(moves="paper")])
-def test_other_samplers_take_classes(sampler):
-    table = random_classes(5, 60, 3)
-    expected = parnidag.exact(table).edge_probabilities.values
-    found = parnidag.sample(table, sampler=sampler, draws=1000, seed=4, progress=False)
-    assert found.settings["score"] == {"name": "BDeu", "ess": 1.0}
-    assert found.edge_probabilities.values == pytest.approx(expected, abs=0.02)
-
-
-@pytest.mark.parametrize("sampler", [samplers.PARNI(), samplers.OrderMCMC(), samplers.IterativeMCMC()])
-def test_larger_tables_of_classes_begin_with_a_skeleton(sampler):
-    table = random_classes(14, 500, 5)
-    found = parnidag.sample(table, sampler=sampler, draws=50, seed=4, progress=False)
-    together = found.edge_probabilities.values + found.edge_probabilities.values.T
-    assert np.diag(together, 1).min() > 0.9
-
-
 @pytest.mark.parametrize("score", [scores.Spline(), scores.BGe(standardise=True), scores.BIC(), scores.GPrior()])
 @pytest.mark.parametrize("unit", [1e150, 1e-150])
 def test_units_make_no_difference_even_extreme_ones(score, unit):
@@ -449,60 +322,3 @@ def test_bic_refuses_columns_that_are_combinations_of_others():
     values[:, 3] = 0.3 * values[:, 0] + 0.7 * values[:, 1]
     with pytest.raises(DataError, match="linear combinations"):
         target_of(values, scores.BIC())
-
-
-def test_spaces_without_tests_refuse_their_level():
-    values = example(n=14)
-    with pytest.raises(ParnidagError, match=r"alpha=0\.1 is for the tests of PC"):
-        parnidag.space.iterative(values, score="spline", alpha=0.1)
-    with pytest.raises(ParnidagError, match="know nothing of interventions"):
-        parnidag.space.pc(Data(values, interventions={0: "X1"}))
-
-
-# settings
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: scores.GPrior(g=0), "g must be a positive number"),
-        (lambda: scores.BGe(alpha_mu=-1), "alpha_mu must be a positive number"),
-        (lambda: scores.BGe(alpha_w="7"), "alpha_w must be a positive number"),
-        (lambda: scores.BGe(mean=["a"]), "mean must be"),
-        (lambda: scores.BGe(standardise=1), "standardise must be"),
-        (lambda: scores.Spline(df=1), "df must be a whole number from 2 to 20"),
-        (lambda: scores.Spline(df=2.5), "df must be a whole number"),
-        (lambda: scores.Spline(df=math.inf), "df must be a whole number"),
-        (lambda: scores.BGe(mean=math.nan), "mean must be"),
-        (lambda: scores.BGe(alpha_mu=1e300), "alpha_mu must be a positive number"),
-        (lambda: scores.Spline(g_curve=math.nan), "g_curve must be a positive number"),
-        (lambda: target_of(ROWS, scores.BGe(alpha_w=4)), "alpha_w must be more than n . 1 = 4"),
-        (lambda: target_of(ROWS, scores.BGe(mean=[1.0, 2.0])), "mean must be one number or 3 of them"),
-        (lambda: named_score("bayes"), "score must be"),
-        (lambda: named_score("bge", {"g": "3"}), "has no option 'g'; its options: alpha_mu, alpha_w, mean"),
-        (lambda: named_score("bic", {"g": "3"}), "its options: none"),
-        (lambda: named_score("bge", {"alpha_w": "much"}), "'much' is neither a number"),
-        (lambda: parnidag.sample(ROWS, score="nothing"), "score must be"),
-        (lambda: parnidag.exact(ROWS, score=scores.BGe), "call it: BGe"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(ParnidagError, match=message):
-        make()
-
-
-def test_names_and_words():
-    data = Data(ROWS)
-    assert choose_score(None, data) == choose_score("auto", data) == scores.Gaussian()
-    assert choose_score("Spline", data) == scores.Spline()
-    assert named_score("bge", {"mean": "1,2,3", "alpha_w": "none"}) == scores.BGe(mean=(1.0, 2.0, 3.0))
-    assert named_score("spline", {"df": "5"}) == scores.Spline(df=5)
-
-
-@pytest.mark.parametrize("score", [*GAUSSIAN.values()])
-def test_settings_are_kept_and_travel(score):
-    described = score.describe()
-    assert described["name"] == type(score).__name__
-    assert pickle.loads(pickle.dumps(score)) == score
-    posterior = parnidag.exact(ROWS, score=score)
-    assert posterior.settings["score"] == described

@@ -1,7 +1,8 @@
 """Exact transition matrices of ADR (and PARNI) under every score, as `transitions.py` has them for one.
 
-Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_scores.py``; prints figures as JSON for `test_scores.py`. The
-posterior comes from the sum of local scores over enumerated graphs; the scores themselves are tested elsewhere.
+Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_scores.py``; prints figures as JSON for
+`test_scores_sampling.py`. The posterior comes from the sum of local scores over enumerated graphs; the scores
+themselves are tested elsewhere.
 """
 
 from __future__ import annotations

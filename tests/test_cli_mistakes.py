@@ -1,0 +1,117 @@
+"""Mistakes on the command line: one line each, before any work."""
+
+from __future__ import annotations
+
+import pytest
+from commands import one_line_error, remembered_calls, small_table
+
+from parnidag import cli
+from parnidag.errors import ParnidagError
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    return remembered_calls(monkeypatch)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    return small_table(tmp_path, monkeypatch)
+
+
+MISTAKES = [
+    (["sampl"], "Unknown command"),
+    (["sample"], "DATA"),
+    (["sample", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["sample", "."], "is a folder"),
+    (["sample", "data.csv", "--bogus"], "--bogus"),
+    (["sample", "data.csv", "--draws", "many"], "--draws"),
+    (["sample", "data.csv", "--sampler", "best"], "--sampler"),
+    (["sample", "data.csv", "--sampler", "adr", "--kernel", "gibbs"], "--kernel gibbs belongs to --sampler parni"),
+    (["sample", "data.csv", "--sampler", "adr", "--moves", "paper"], "--moves paper belongs to --sampler parni"),
+    (["sample", "data.csv", "--sampler", "rev", "--moves", "adr=1"], "--moves adr=1 belongs to --sampler parni"),
+    (["sample", "data.csv", "--moves", "parni"], "moves must be one of ('paper', 'mixed') or weights by move"),
+    (["sample", "data.csv", "--moves", ""], "moves must be one of ('paper', 'mixed') or weights by move"),
+    (["sample", "data.csv", "--moves"], "--moves"),
+    (["sample", "data.csv", "--moves", "parni=often"], "--moves parni=often: 'parni=often' is not of the form"),
+    (["sample", "data.csv", "--moves", "parni=1,adr"], "'adr' is not of the form move=weight"),
+    (["sample", "data.csv", "--moves", "parni=1,"], "'' is not of the form move=weight"),
+    (["sample", "data.csv", "--moves", "parni=1=2"], "'parni=1=2' is not of the form move=weight"),
+    (["sample", "data.csv", "--moves", "parni=0.5,parni=0.1"], "parni"),
+    (["sample", "data.csv", "--moves", "parni=0.5,exchanges=0.5"], "moves has 'exchanges'; known moves are parni"),
+    (["sample", "data.csv", "--moves", "=1"], "moves has ''; known moves are parni"),
+    (["sample", "data.csv", "--moves", "parni=-1"], "moves['parni'] must be a number from 0"),
+    (["sample", "data.csv", "--moves", "parni=nan"], "moves['parni'] must be a number from 0"),
+    (["sample", "data.csv", "--moves", "parni=1e999"], "moves['parni'] must be a number from 0"),
+    (["sample", "data.csv", "--moves", "exchange=1"], 'moves needs a weight of "parni" or "adr"'),
+    (["sample", "data.csv", "--missing", "guess"], "--missing"),
+    (["sample", "data.csv", "--draws", "1.9"], "1.9 is not a whole number"),
+    (["simulate", "-o", "data.xlsx"], "name it *.csv"),
+    (["simulate", "-o", "new.csv", "--nodes", "1"], "at least 2 nodes"),
+    (["sample", "data.csv", "--forbid", "A"], "--forbid 'A'"),
+    (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
+    (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
+    (["sample", "data.csv", "--h", "2"], "h=2"),
+    (["sample", "data.csv", "--threshold", "1.5"], "--threshold 1.5"),
+    (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "there is no folder nowhere"),
+    (["sample", "data.csv", "-o", "posterior.csv"], "netCDF"),
+    (["sample", "data.csv", "-o", "folder.nc"], "is a folder"),
+    (["sample", "data.csv", "--edges-csv", "data.csv"], "would overwrite"),
+    (["sample", "data.csv", "-o", "same.nc", "--edges-csv", "same.nc"], "would overwrite"),
+    (["sample", "data.csv", "--quiet"], "--quiet"),
+    (["exact", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["exact", "data.csv", "--chains", "2"], "--chains"),
+    (["simulate"], "--output"),
+    (["simulate", "-o", "nowhere/data.csv"], "there is no folder nowhere"),
+    (["simulate", "-o", "new.csv", "--edges", "1000"], "edges=1000"),
+    (["simulate", "-o", "new.csv", "--truth", "new.csv"], "would overwrite"),
+    (["demo", "--rows", "0"], "rows=0"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_a_mistake_is_one_line_before_any_work(arguments, named, calls, table, capsys):
+    (table.parent / "folder.nc").mkdir()
+    before = sorted(table.parent.iterdir())
+    assert cli.run(arguments) == 2
+    assert named in one_line_error(capsys.readouterr())
+    assert not calls
+    assert sorted(table.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ParnidagError("draws=0 is\n  too few"), "parnidag: error: --draws 0 is too few\n"),
+        (PermissionError(13, "Permission denied", "/locked"), "parnidag: error: /locked: Permission denied\n"),
+    ],
+)
+def test_errors_of_the_library_become_one_line(error, line, calls, table, capsys):
+    calls.result = error
+    assert cli.run(["sample", "data.csv", "-o", "posterior.nc"]) == 2
+    assert capsys.readouterr() == ("", line)
+    assert sorted(path.name for path in table.parent.iterdir()) == ["data.csv"]
+
+
+@pytest.mark.usefixtures("table")
+def test_a_fault_of_ours_is_not_dressed_up_as_the_users(calls):
+    calls.result = KeyError("ours")
+    with pytest.raises(KeyError):
+        cli.run(["sample", "data.csv"])
+
+
+@pytest.mark.parametrize("option", ["--forbid", "--require"])
+@pytest.mark.usefixtures("table")
+def test_unknown_nodes_are_refused_end_to_end(option, capsys):
+    assert cli.run(["sample", "data.csv", option, "A,Nobody"]) == 2
+    assert "Nobody" in one_line_error(capsys.readouterr())
+
+
+def test_bad_tables_are_refused_end_to_end(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_text("A,B\n1.5,x\n2.5,y\n0.5,x\n")
+    assert cli.run(["sample", str(path), "-o", str(tmp_path / "posterior.nc")]) == 2
+    assert "B" in one_line_error(capsys.readouterr())
+    assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]

@@ -1,0 +1,96 @@
+"""Samplers under every score: exact at three nodes, against enumeration at four, and in use at fourteen."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dags
+import numpy as np
+import pandas as pd
+import pytest
+from test_scores import GAUSSIAN, example
+
+import parnidag
+from parnidag import EdgePrior, samplers, scores
+from parnidag.data import Data
+from parnidag.target import Target
+
+
+@functools.cache
+def transition_figures():
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("transitions_scores.py"))],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "case", ["Gaussian", "GPrior", "BGe", "BIC", "Spline", "BDeu", "PythonScore", "BGe, interventions"]
+)
+def test_posterior_is_invariant_over_all_graphs_of_three_nodes(case):
+    for found in transition_figures()[case].values():
+        assert found["graphs"] == 25
+        assert max(found["rows"], found["invariance"], found["reversibility"]) < 1e-12
+        assert found["total_variation"] < 1e-10
+        assert found["moves"] > 0.05
+
+
+@pytest.mark.parametrize("name", [*GAUSSIAN, "bdeu"])
+def test_one_sampler_agrees_with_enumeration(name):
+    """The exact solver reads tables, which are filled in another way than a chain's scores are computed."""
+    values = example(n=4, rows=25, seed=8)
+    if name == "bdeu":
+        values = Data((values > values.mean(axis=0)).astype(int))
+    score = GAUSSIAN.get(name, scores.BDeu())
+    graphs = dags.all_dags(4)
+    target = Target.build(Data(values), score, EdgePrior())
+    log_weights = np.array([target.log_posterior(graph) for graph in graphs])
+    weights = np.exp(log_weights - log_weights.max())
+    expected = np.einsum("g,gij->ij", weights / weights.sum(), graphs)
+    solved = parnidag.exact(values, score=score).edge_probabilities.values
+    assert solved == pytest.approx(expected, abs=1e-9)
+    posterior = parnidag.sample(values, score=score, draws=1000, thin=100, chains=4, seed=2, progress=False)
+    errors = posterior.summary().set_index(["parent", "child"])
+    names = list(posterior.nodes)
+    for i, j in np.argwhere(~np.eye(4, dtype=bool)):
+        found = posterior.edge_probabilities.values[i, j]
+        error = errors.loc[(names[i], names[j]), "mcse"] if (names[i], names[j]) in errors.index else 0.0
+        assert abs(found - expected[i, j]) < 5 * (error or 0.0) + 2e-3
+
+
+def random_classes(n, rows, seed):
+    """Text in columns of two to four levels, each depending on the one before."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, 3, rows)]
+    for k in range(1, n):
+        levels = 2 + k % 3
+        columns.append(np.where(rng.random(rows) < 0.5, columns[-1] % levels, rng.integers(0, levels, rows)))
+    return pd.DataFrame({f"v{k}": [f"level {value}" for value in column] for k, column in enumerate(columns)})
+
+
+@pytest.mark.parametrize("sampler", [samplers.PartitionMCMC(), samplers.REV(), samplers.PARNI(moves="paper")])
+def test_other_samplers_take_classes(sampler):
+    table = random_classes(5, 60, 3)
+    expected = parnidag.exact(table).edge_probabilities.values
+    found = parnidag.sample(table, sampler=sampler, draws=1000, seed=4, progress=False)
+    assert found.settings["score"] == {"name": "BDeu", "ess": 1.0}
+    assert found.edge_probabilities.values == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("sampler", [samplers.PARNI(), samplers.OrderMCMC(), samplers.IterativeMCMC()])
+def test_larger_tables_of_classes_begin_with_a_skeleton(sampler):
+    table = random_classes(14, 500, 5)
+    found = parnidag.sample(table, sampler=sampler, draws=50, seed=4, progress=False)
+    together = found.edge_probabilities.values + found.edge_probabilities.values.T
+    assert np.diag(together, 1).min() > 0.9
