@@ -322,3 +322,34 @@ def test_bic_refuses_columns_that_are_combinations_of_others():
     values[:, 3] = 0.3 * values[:, 0] + 0.7 * values[:, 1]
     with pytest.raises(DataError, match="linear combinations"):
         target_of(values, scores.BIC())
+
+
+def determined(node, seed=3):
+    """A table in which a node is the sum of two others wherever nobody set it, and where somebody did."""
+    values = example(seed=seed)
+    mask = np.zeros(values.shape, bool)
+    mask[25:, node] = True
+    first, second = [j for j in range(5) if j != node][:2]
+    values[:25, node] = values[:25, first] + values[:25, second]
+    return values, mask
+
+
+@pytest.mark.parametrize("node", [0, 3])
+def test_bic_refuses_combinations_in_the_rows_of_any_node(node):
+    """Over all rows nothing depends on anything, but a node is scored in the rows in which it was not set."""
+    values, mask = determined(node)
+    target_of(values, scores.BIC())
+    with pytest.raises(DataError, match=f"linear combinations of others in the rows without interventions on X{node}"):
+        target_of(values, scores.BIC(), interventions=mask)
+
+
+def test_bic_takes_rows_that_are_few_or_in_which_a_column_does_not_vary():
+    values = example()
+    few = np.zeros(values.shape, bool)
+    few[4:, 2] = True  # four rows of five columns are dependent whatever they hold
+    assert math.isfinite(target_of(values, scores.BIC(), interventions=few).local(2, [0]))
+    still = np.zeros(values.shape, bool)
+    still[20:, 2] = True
+    values[:20, 4] = 1.5
+    target = target_of(values, scores.BIC(), interventions=still)
+    assert target.local(2, [0, 4]) == pytest.approx(target.local(2, [0]) - math.log(20) / 2, rel=1e-12)

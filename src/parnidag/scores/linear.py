@@ -18,6 +18,7 @@ from parnidag.data import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.scores.external import NO_FUNCTION
 from parnidag.scores.table import ScoreTable, gaussian_table
+from parnidag.wording import shorten
 
 LEAST_G, MOST_G = 1e-8, 1e12
 """Slab variances between which the arithmetic is sound."""
@@ -165,6 +166,18 @@ class GPrior(GaussianFamily):
         return {"name": "GPrior", "g": None if self.g is None else float(self.g)}
 
 
+def refuse_dependent(data: Data, moments: Moments) -> None:
+    """Refuse columns that are linear combinations of others in the rows of some nodes, unless these rows are few."""
+    for group, (gram, rows) in enumerate(zip(moments.grams, moments.counts, strict=True)):
+        root = np.sqrt(np.diagonal(gram))
+        if rows > data.n_nodes and np.linalg.eigvalsh(gram / np.outer(root, root))[0] < SINGULAR:
+            nodes = shorten([data.names[j] for j in np.flatnonzero(moments.pattern == group).tolist()])
+            where = f" in the rows without interventions on {nodes}" if rows < data.n_rows else ""
+            raise DataError(
+                f"some columns are linear combinations of others{where}: their BIC is infinite; use another score"
+            )
+
+
 @dataclass(frozen=True)
 class BIC(GaussianFamily):
     """The Bayesian information criterion of linear regressions, −BIC/2: an approximation that needs no prior.
@@ -176,9 +189,7 @@ class BIC(GaussianFamily):
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data)
-        dependent = data.n_rows > data.n_nodes and np.linalg.eigvalsh(moments.grams[0])[0] < SINGULAR * data.n_rows
-        if dependent:
-            raise DataError("some columns are linear combinations of others: their BIC is infinite; use another score")
+        refuse_dependent(data, moments)
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.zeros((len(rows), 3, data.n_nodes))
         coefficients[:, 0] = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
