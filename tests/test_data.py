@@ -41,6 +41,14 @@ def test_gram_is_that_of_the_standardised_columns():
     np.testing.assert_array_equal(np.diagonal(gram), 39.0)
 
 
+def test_standardised_values_are_those_of_the_gram():
+    data = Data(example())
+    values = data.standardised_values()
+    expected = (data.values - data.values.mean(axis=0)) / data.values.std(axis=0, ddof=1)
+    np.testing.assert_allclose(values, expected, rtol=0, atol=64 * EPSILON)
+    np.testing.assert_allclose(values.T @ values, data.standardised_gram(), rtol=0, atol=39 * 64 * EPSILON)
+
+
 def test_gram_handed_out_cannot_change_the_data():
     data = Data(example())
     data.standardised_gram()[:] = 0
@@ -84,11 +92,12 @@ def test_repr_is_short():
 
 
 @pytest.mark.parametrize("exponent", [-1000, -500, 500, 1000])
-def test_gram_is_the_same_at_extreme_magnitudes(exponent):
+def test_gram_and_values_are_the_same_at_extreme_magnitudes(exponent):
     # A power of two loses nothing; one column stays as it is, so that magnitudes are mixed too.
     table = np.random.default_rng(3).normal(size=(30, 3))
     scaled = table * np.ldexp(1.0, [exponent, exponent, 0])
     np.testing.assert_array_equal(Data(scaled).standardised_gram(), Data(table).standardised_gram())
+    np.testing.assert_array_equal(Data(scaled).standardised_values(), Data(table).standardised_values())
 
 
 def test_gram_survives_the_whole_range_of_doubles():

@@ -212,7 +212,7 @@ def test_infinite_values_beside_text_are_refused():
 def test_copies_of_columns_are_classes_but_have_no_gram():
     data = Data(pd.DataFrame({"a": [0, 1, 1, 0, 1], "b": [1, 0, 0, 1, 0], "c": [0, 0, 1, 1, 1]}))
     assert data.discrete().labels == (("0", "1"),) * 3
-    for ask in (data.standardised_gram, data.centred_gram, data.scaled_gram):
+    for ask in (data.standardised_gram, data.standardised_values, data.centred_gram, data.scaled_gram):
         with pytest.raises(DataError, match=r"duplicate columns .*: a and b;"):
             ask()
     assert "duplicate columns" in refusal(data, kind="continuous")
@@ -220,7 +220,8 @@ def test_copies_of_columns_are_classes_but_have_no_gram():
 
 def test_gram_of_text_is_refused():
     data = Data(asia())
-    for ask in (data.standardised_gram, data.centred_gram, lambda: data.scaled_gram(np.array(ILL))):
+    sick = np.array(ILL)
+    for ask in (data.standardised_gram, data.standardised_values, data.centred_gram, lambda: data.scaled_gram(sick)):
         with pytest.raises(DataError, match=r"needs numbers: sex \(String, .*\), ill \(Boolean\); use scores.BDeu"):
             ask()
 
