@@ -32,6 +32,7 @@ CASES: dict[str, tuple[Sampler, int]] = {
     "ADR": (ADR(), 5000),
     "REV": (REV(), 5000),
     "PARNI with edge reversal": (PARNI(moves={"parni": 0.9, "edge_reversal": 0.1}), 500),
+    "PARNI with regroup": (PARNI(moves={"parni": 0.9, "regroup": 0.1}), 500),
     "PartitionMCMC": (PartitionMCMC(), 500),
 }
 RARE = 0.01

@@ -94,3 +94,47 @@ def test_larger_tables_of_classes_begin_with_a_skeleton(sampler):
     found = parnidag.sample(table, sampler=sampler, draws=50, seed=4, progress=False)
     together = found.edge_probabilities.values + found.edge_probabilities.values.T
     assert np.diag(together, 1).min() > 0.9
+
+
+# where the search space is found rather than given
+
+
+def path_with_interventions(n=14, rows=420, seed=5):
+    """A path 0 → 1 → …, each node of which was set in rows of its own."""
+    rng = np.random.default_rng(seed)
+    mask = np.repeat(np.eye(n, dtype=bool), rows // n, axis=0)
+    values = rng.normal(size=(rows, n))
+    for j in range(1, n):
+        values[:, j] += np.where(mask[:, j], 0.0, 0.8 * values[:, j - 1])
+    return values, mask
+
+
+@pytest.mark.parametrize("sampler", [samplers.PARNI(), samplers.PartitionMCMC()])
+def test_interventions_direct_a_path_of_many_nodes(sampler):
+    """A path has fourteen directions without colliders, and only what was set tells them apart."""
+    values, mask = path_with_interventions()
+    data, score = Data(values, interventions=mask), scores.BGe()
+    options = {"score": score, "sampler": sampler, "draws": 50, "chains": 2, "seed": 4, "progress": False}
+    found = parnidag.sample(data, **options)
+    probabilities = found.edge_probabilities.values
+    assert np.diag(probabilities, 1).min() > 0.95
+    assert (probabilities - np.eye(14, k=1)).max() < 0.5  # and no other edge is likely
+    target = Target.build(data, score, EdgePrior())
+    assert found.log_posterior[1, -1] == pytest.approx(target.log_posterior(found.graph_at(1, 49)), rel=1e-12)
+    forgotten = parnidag.sample(values, **options).edge_probabilities.values
+    assert (np.diag(forgotten, 1) + np.diag(forgotten, -1)).min() > 0.95
+    assert np.diag(forgotten, 1).min() < 0.5
+
+
+@pytest.mark.parametrize("sampler", [samplers.PARNI(), samplers.OrderMCMC()])
+def test_curves_are_found_among_many_nodes(sampler):
+    """Every other node is the square of the one before it, which no test of linear relations could see."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(250, 14))
+    values[:, 1::2] = values[:, ::2] ** 2 + 0.4 * values[:, 1::2]
+    options = {"sampler": sampler, "draws": 50, "chains": 2, "seed": 4, "progress": False}
+    curved = parnidag.sample(values, score=scores.Spline(), **options).edge_probabilities.values
+    straight = parnidag.sample(values, score=scores.Gaussian(), **options).edge_probabilities.values
+    assert np.diag(curved, 1)[::2].min() > 0.95
+    assert (curved > 0.5).sum() == 7
+    assert np.diag(straight, 1)[::2].mean() < 0.3
