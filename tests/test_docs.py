@@ -107,6 +107,18 @@ def test_benchmarks_repeat_the_table_of_the_readme():
         assert row in shown
 
 
+def test_figures_of_benchmarks_are_up_to_date(tmp_path, monkeypatch):
+    """They are drawn from the tables of README and of decision 10; whoever changes a table draws them again."""
+    monkeypatch.syspath_prepend(DOCS)
+    spec = importlib.util.spec_from_file_location("make_benchmark_figures", DOCS / "make_benchmark_figures.py")
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    drawing.draw_speed(tmp_path)
+    drawing.draw_mixing(tmp_path)
+    for name in ("speed.svg", "mixing.svg"):
+        assert (tmp_path / name).read_text() == (DOCS / "figures" / name).read_text(), "make_benchmark_figures.py"
+
+
 # ── the site ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
