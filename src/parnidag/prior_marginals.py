@@ -51,7 +51,7 @@ def prior_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], ma
     --------
     >>> from parnidag.prior import EdgePrior
     >>> prior = EdgePrior(h=1 / 11).resolve([f"X{k}" for k in range(11)])
-    >>> prior_marginals(prior.log_odds, status, prior.max_parents)[0, 1].round(5).item()
+    >>> prior_marginals(prior.log_odds, prior.status, prior.max_parents)[0, 1].round(5).item()
     0.07776
     """
     n = len(status)
