@@ -10,6 +10,8 @@ from parnidag.diagnostics import Diagnostics
 
 SHOWN_EDGES = 15
 
+SPACED = "text-align:left;padding:.1em 1em .1em 0"
+
 BLUE, ORANGE, RED, GREEN = "#0072b2", "#b25000", "#b3261e", "#00704f"
 """Dark enough to read on white and light enough on black; told apart by colour-blind readers, and never used alone."""
 
@@ -20,12 +22,13 @@ def as_html(headline: str, edges: pd.DataFrame, diagnostics: Diagnostics) -> str
     rows = [_row(*row) for row in edges.head(SHOWN_EDGES)[["parent", "child", "probability", "evidence"]].to_numpy()]
     more = len(edges) - len(rows)
     notes = [*diagnostics.advice, *diagnostics.caveats]
+    head = "".join(f'<th style="{SPACED}">{name}</th>' for name in ("parent", "child", "probability", "", "evidence"))
     listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     return (
         f"<div><p><strong>{html.escape(headline)}</strong></p>"
         f'<p style="border-left:4px solid {colour};padding-left:.6em">{html.escape(diagnostics.verdict)}</p>'
         + (f"<ul>{listed}</ul>" if notes else "")
-        + "<table><thead><tr><th>parent</th><th>child</th><th>probability</th><th></th><th>evidence</th></tr></thead>"
+        + f"<table><thead><tr>{head}</tr></thead>"
         + f"<tbody>{''.join(rows)}</tbody></table>"
         + (f"<p>… and {more} more edges with probability 0.01 or more: see summary()</p>" if more > 0 else "")
         + "</div>"
@@ -35,4 +38,4 @@ def as_html(headline: str, edges: pd.DataFrame, diagnostics: Diagnostics) -> str
 def _row(parent: str, child: str, probability: float, evidence: str) -> str:
     bar = f'<div style="background:{BLUE};height:.7em;width:{6 * probability:.2f}em"></div>'
     cells = [html.escape(parent), html.escape(child), f"{probability:.3f}", bar, html.escape(evidence)]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f'<td style="{SPACED}">{cell}</td>' for cell in cells) + "</tr>"
