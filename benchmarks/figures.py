@@ -10,7 +10,7 @@ import numpy as np
 import parnidag
 from benchmarks.chains import ChainRun, Climb, run_chains
 from benchmarks.problems import Problem
-from parnidag.convergence import chain_probabilities, edge_disagreement, edge_ess, edge_mcse
+from parnidag.results.convergence import chain_probabilities, edge_disagreement, edge_ess, edge_mcse
 from parnidag.samplers.base import Sampler
 
 REACHED = 1e-6

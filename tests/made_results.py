@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parnidag.posterior import Posterior
-from parnidag.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord, pack_graphs
 
 BATCHES = 10
 

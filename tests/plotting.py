@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
 from parnidag.posterior import Posterior
-from parnidag.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord, pack_graphs
 
 mpl.use("Agg")
 

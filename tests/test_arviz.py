@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 from test_posterior import CHAINS, DRAWS, simulated
 
-from parnidag.convergence import bulk_ess, rank_rhat
 from parnidag.posterior import Posterior
+from parnidag.results.convergence import bulk_ess, rank_rhat
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def command_line(*arguments):
 )
 def test_help_and_mistakes_answer_without_the_heavy_packages(arguments):
     code = (
-        f"import sys; from parnidag.cli import run; run({arguments!r})\n"
+        f"import sys; from parnidag.cli.app import run; run({arguments!r})\n"
         "heavy = {'numba', 'numpy', 'scipy', 'pandas', 'xarray', 'networkx'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )

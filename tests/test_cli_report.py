@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import parnidag
-from parnidag import cli, cli_options
+from parnidag import cli
+from parnidag.cli import options as cli_options
 from parnidag.simulation import simulate, write_csv
 
 

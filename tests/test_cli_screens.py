@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, print_edges, print_table, say
+from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, print_edges, print_table, say
 
 
 def summary(names=("A", "B", "C")):

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from tables import refusal
 
-from parnidag.columns import Coding
-from parnidag.reading import read_table
+from parnidag.data.columns import Coding
+from parnidag.data.reading import read_table
 
 LIBRARIES = pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from parnidag.convergence import (
+from parnidag.results.convergence import (
     bulk_ess,
     chain_probabilities,
     edge_disagreement,
@@ -17,7 +17,7 @@ from parnidag.convergence import (
     rank_rhat,
     tail_ess,
 )
-from parnidag.diagnostics import RHAT_LIMIT
+from parnidag.results.diagnostics import RHAT_LIMIT
 
 CHAINS, BATCHES, BATCH = 4, 20, 500
 

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from parnidag.convergence import bulk_ess, rank_rhat
-from parnidag.diagnostics import RHAT_LIMIT, Diagnostics, diagnose
-from parnidag.record import RunRecord
+from parnidag.results.convergence import bulk_ess, rank_rhat
+from parnidag.results.diagnostics import RHAT_LIMIT, Diagnostics, diagnose
+from parnidag.results.record import RunRecord
 
 CHAINS, BATCHES, BATCH = 4, 20, 500
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from test_posterior import changed, exact_record, simulated
 
-from parnidag.edge_table import BAYES_FACTOR_LIMIT
 from parnidag.posterior import Posterior
+from parnidag.results.edge_table import BAYES_FACTOR_LIMIT
 
 
 def with_prior(probabilities, prior):

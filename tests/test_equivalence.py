@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from dags import all_dags
 
-from parnidag.equivalence import compelled_edges, cpdag, cpdag_codes
 from parnidag.errors import ParnidagError
 from parnidag.graph import edge_codes
-from parnidag.record import pack_graphs
+from parnidag.graphs.equivalence import compelled_edges, cpdag, cpdag_codes
+from parnidag.results.record import pack_graphs
 
 CLASSES = {3: 11, 4: 185, 5: 8782}
 """Number of equivalence classes of DAGs (OEIS A007984)."""

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parnidag.errors import ParnidagError
-from parnidag.graph_readers import escaped, unescaped
 from parnidag.graphs import Graph, as_graph
+from parnidag.graphs.readers import escaped, unescaped
 from parnidag.simulation import simulate, write_csv
 
 NODES = ("a", "b", "c", "d")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tables import EPSILON, NAMES, example, frame, refusal
 
-from parnidag import gram as gram_module
 from parnidag.data import Data
+from parnidag.data import gram as gram_module
 from parnidag.errors import DataError
 
 ROWS = {3: "pmek", 4: ["pmek", "PIP2"], 7: "praf"}

@@ -11,7 +11,7 @@ from dags import all_dags
 from parnidag import metrics
 from parnidag.errors import ParnidagError
 from parnidag.graphs import Graph, as_graph
-from parnidag.metrics_causal import is_cpdag
+from parnidag.metrics.causal import is_cpdag
 
 NAMES = ("a", "b", "c")
 FORK = [("a", "b"), ("a", "c")]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parnidag.diagnostics import DISAGREEMENT_LIMIT, diagnose
-from parnidag.modes import _components, _gaps, _heights, find_modes, gap_sides
-from parnidag.record import RunRecord
+from parnidag.results.diagnostics import DISAGREEMENT_LIMIT, diagnose
+from parnidag.results.modes import _components, _gaps, _heights, find_modes, gap_sides
+from parnidag.results.record import RunRecord
 
 NODES = ("A", "B", "C", "D", "E")
 CHAINS, BATCHES, BATCH = 4, 20, 1000

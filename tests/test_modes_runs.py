@@ -7,8 +7,8 @@ import pandas as pd
 
 import parnidag
 from parnidag import samplers
-from parnidag.cli_screens import in_option_words
-from parnidag.convergence import edge_rhat, merge_rounding, rank_rhat
+from parnidag.cli.screens import in_option_words
+from parnidag.results.convergence import edge_rhat, merge_rounding, rank_rhat
 
 NODES = ("A", "B", "C", "D", "E")
 TURNED = np.zeros((5, 5), bool)

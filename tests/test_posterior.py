@@ -10,11 +10,11 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parnidag import record as record_module
-from parnidag.convergence import edge_ess, edge_mcse, edge_rhat
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
-from parnidag.record import RunRecord, pack_graphs
+from parnidag.results import record as record_module
+from parnidag.results.convergence import edge_ess, edge_mcse, edge_rhat
+from parnidag.results.record import RunRecord, pack_graphs
 
 NODES = ("A", "B", "C", "D")
 EDGES = {("A", "B"): 0.95, ("A", "C"): 0.5, ("B", "C"): 0.2, ("B", "D"): 1.0, ("C", "D"): 0.03}

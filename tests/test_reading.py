@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tables import EPSILON, NAMES, example, frame, refusal, usable
 
 from parnidag.data import Data
-from parnidag.reading import read_table
+from parnidag.data.reading import read_table
 
 
 def write(tmp_path, text, name="table.csv"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parnidag.errors import ParnidagError
-from parnidag.record import RunRecord, pack_graphs, settings_json
+from parnidag.results.record import RunRecord, pack_graphs, settings_json
 
 FIELDS = {
     "nodes": ("A", "B", "C"),

@@ -23,9 +23,10 @@ from judging import (
 )
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, assemble, samplers, scores
+from parnidag import EdgePrior, ParnidagError, samplers, scores
 from parnidag import run as run_module
 from parnidag.data import Data
+from parnidag.results import assemble
 from parnidag.samplers.mixture import PRESETS
 from parnidag.target import Target
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parnidag import storage
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
-from parnidag.record import RunRecord
+from parnidag.results.record import RunRecord
 from parnidag.storage import FORMAT_VERSION, load, save_record
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from dags import all_dags, is_acyclic
 
-from parnidag import hamming
-from parnidag.equivalence import cpdag
 from parnidag.errors import ParnidagError
 from parnidag.graph import edge_codes, topological_order
-from parnidag.ordering import EXACT_UP_TO, best_order, exact_order, improve_order, total_gain
-from parnidag.record import RunRecord, pack_graphs
-from parnidag.summaries import (
+from parnidag.graphs import hamming
+from parnidag.graphs.equivalence import cpdag
+from parnidag.graphs.ordering import EXACT_UP_TO, best_order, exact_order, improve_order, total_gain
+from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.summaries import (
     blanket_probabilities,
     consensus,
     cpdag_probabilities,

@@ -22,7 +22,7 @@ import reference  # noqa: E402
 
 from parnidag import net as net_module  # noqa: E402
 from parnidag import samplers  # noqa: E402
-from parnidag.data import Data  # noqa: E402
+from parnidag.data.table import Data  # noqa: E402
 from parnidag.moves import single_edge  # noqa: E402
 from parnidag.net import open_net  # noqa: E402
 from parnidag.prior import EdgePrior  # noqa: E402

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from parnidag import metrics, plots, samplers, scores, space
     from parnidag.api import exact, sample
     from parnidag.comparison import compare
-    from parnidag.data import Data
+    from parnidag.data.table import Data
     from parnidag.errors import ParnidagError
-    from parnidag.graphs import Graph, as_graph
+    from parnidag.graphs.named import Graph, as_graph
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
     from parnidag.simulation import simulate

@@ -11,14 +11,14 @@ import numpy as np
 
 from parnidag import referee
 from parnidag._version import __version__
-from parnidag.assemble import record_of_run, record_of_solution, software
-from parnidag.data import Data, as_data
+from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
 from parnidag.progress import Progress, make_progress
 from parnidag.referee_draws import draw_graphs
+from parnidag.results.assemble import record_of_run, record_of_solution, software
 from parnidag.run import Plan, Run
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from parnidag.edge_table import with_gaps
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
+from parnidag.results.edge_table import with_gaps
 from parnidag.wording import shorten
 
 Floats = NDArray[np.float64]

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from parnidag._types import is_number
-from parnidag.diagnostics import Diagnostics, diagnose, edge_label
-from parnidag.edge_table import edge_table
 from parnidag.errors import ParnidagError
-from parnidag.posterior_graphs import PosteriorGraphs
-from parnidag.posterior_html import as_html
-from parnidag.record import settings_json
+from parnidag.results.diagnostics import Diagnostics, diagnose, edge_label
+from parnidag.results.edge_table import edge_table
+from parnidag.results.graph_methods import PosteriorGraphs
+from parnidag.results.notebook import as_html
+from parnidag.results.record import settings_json
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +41,7 @@ class Posterior(PosteriorGraphs):
     Examples
     --------
     >>> import numpy as np
-    >>> from parnidag.record import RunRecord
+    >>> from parnidag.results.record import RunRecord
     >>> exact = RunRecord(
     ...     nodes=("rain", "wet"), log_posterior=np.zeros((0, 0)), graph_index=np.zeros((0, 0), np.int64),
     ...     graph_offsets=np.zeros(1, np.int64), graph_edges=np.zeros(0, np.int32), edge_codes=np.zeros(0, np.int32),
@@ -165,7 +165,7 @@ class Posterior(PosteriorGraphs):
             JSON attributes of the root.
         """
         _check_min_probability(min_probability)
-        from parnidag.datatree import datatree_of
+        from parnidag.results.datatree import datatree_of
 
         return datatree_of(self._record, self._probabilities, min_probability)
 

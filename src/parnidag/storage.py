@@ -14,7 +14,7 @@ import xarray as xr
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
-from parnidag.record import RunRecord, settings_json
+from parnidag.results.record import RunRecord, settings_json
 from parnidag.writing import replacing
 
 FORMAT_VERSION = 1

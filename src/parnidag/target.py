@@ -10,7 +10,7 @@ import numpy as np
 
 from parnidag._jit import entry
 from parnidag._types import Floats, int64
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, arcs_of
 from parnidag.memo import hash_words, local_score, make_scratch

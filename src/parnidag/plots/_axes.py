@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from parnidag._types import is_number
 from parnidag.errors import ParnidagError
-from parnidag.record import RunRecord
+from parnidag.results.record import RunRecord
 from parnidag.wording import did_you_mean, one_line
 
 if TYPE_CHECKING:

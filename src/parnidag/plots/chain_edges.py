@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter
 from numpy.typing import NDArray
 
-from parnidag.convergence import chain_probabilities, edge_disagreement, edge_mcse
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     BLACK,
@@ -35,12 +34,13 @@ from parnidag.plots._axes import (
     unit_limits,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
+from parnidag.results.convergence import chain_probabilities, edge_disagreement, edge_mcse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from parnidag.posterior import Posterior
-    from parnidag.record import RunRecord
+    from parnidag.results.record import RunRecord
 
 
 def running(

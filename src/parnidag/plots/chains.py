@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from parnidag.convergence import merge_rounding
 from parnidag.plots._axes import (
     BLACK,
     Floats,
@@ -25,6 +24,7 @@ from parnidag.plots._axes import (
     need_draws,
     open_frame,
 )
+from parnidag.results.convergence import merge_rounding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from parnidag.edge_table import edge_figures
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     GREY,
@@ -26,6 +25,7 @@ from parnidag.plots._axes import (
     unit_limits,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
+from parnidag.results.edge_table import edge_figures
 from parnidag.wording import shorten
 
 if TYPE_CHECKING:

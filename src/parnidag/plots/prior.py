@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from parnidag._types import is_number
-from parnidag.edge_table import BAYES_FACTOR_LIMIT, bayes_factors, evidence_classes
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     EVIDENCE_COLOURS,
@@ -30,6 +29,7 @@ from parnidag.plots._axes import (
     open_frame,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
+from parnidag.results.edge_table import BAYES_FACTOR_LIMIT, bayes_factors, evidence_classes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from parnidag import metrics
-from parnidag.aligned import with_truth
-from parnidag.curves import candidates
-from parnidag.graphs import Graph
+from parnidag.graphs.named import Graph
+from parnidag.metrics.aligned import with_truth
+from parnidag.metrics.curves import candidates
 from parnidag.plots._axes import (
     BLUE,
     GREY,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.convergence import chain_probabilities, merge_rounding
+from parnidag.results.convergence import chain_probabilities, merge_rounding
 
 if TYPE_CHECKING:
-    from parnidag.record import RunRecord
+    from parnidag.results.record import RunRecord
 
 Floats = NDArray[np.float64]
 

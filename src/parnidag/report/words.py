@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.mode_words import group_lines
 from parnidag.report.names import isolated
-from parnidag.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT
+from parnidag.results.mode_words import group_lines
+from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT
 
 if TYPE_CHECKING:
-    from parnidag.diagnostics import Diagnostics
     from parnidag.posterior import Posterior
+    from parnidag.results.diagnostics import Diagnostics
 
 SURE_FROM = 0.9
 OPEN_FROM = 0.1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.scores.discrete import BDeu
 from parnidag.scores.linear import BIC, BGe, Gaussian, GPrior

@@ -16,7 +16,7 @@ import numpy as np
 from numba import carray
 
 from parnidag._types import Bytes, Floats, is_number
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.scores.external import SIGNATURE, address_of
 from parnidag.scores.table import ScoreTable, function_table

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from parnidag._jit import kernel
 from parnidag._types import Bytes, Integers, Words, int64, is_number
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.scores.counting import (
     append_level,

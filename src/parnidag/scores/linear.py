@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from parnidag._types import Floats, Integers, is_number
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.scores.external import NO_FUNCTION
 from parnidag.scores.table import ScoreTable, gaussian_table

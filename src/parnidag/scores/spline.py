@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parnidag._types import Flags, Floats, Integers
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.nodes import as_index
 from parnidag.scores.linear import (

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from parnidag._types import Bytes, Floats, Integers, int64
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.scores.external import NO_FUNCTION
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.prior import FREE
 from parnidag.space.expansion import candidate_limit, expand, strongest
 from parnidag.space.neighbours import neighbours

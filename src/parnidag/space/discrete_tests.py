@@ -28,7 +28,7 @@ from scipy.special import chdtri
 
 from parnidag._jit import entry, kernel
 from parnidag._types import Flags, Floats, Integers, int64
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.scores.counting import make_places, renumber
 
 ROWS_PER_FREEDOM = 5

@@ -6,7 +6,7 @@ import secrets
 from typing import Any, Literal
 
 from parnidag._types import is_number
-from parnidag.data import as_data
+from parnidag.data.table import as_data
 from parnidag.errors import ParnidagError
 from parnidag.nodes import as_index
 from parnidag.prior import EdgePrior

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.data import Data
+from parnidag.data.table import Data
 from parnidag.space.skeleton import pc
 from parnidag.target import Target
 

@@ -23,7 +23,7 @@ from scipy.special import ndtri
 
 from parnidag._jit import entry, kernel
 from parnidag._types import Flags, Floats, Integers, int64, is_number
-from parnidag.data import Data, as_data
+from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.nodes import as_index
 from parnidag.space.discrete_tests import CountTests

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from parnidag.convergence import edge_ess, edge_mcse, edge_rhat
-from parnidag.record import RunRecord
+from parnidag.results.convergence import edge_ess, edge_mcse, edge_rhat
+from parnidag.results.record import RunRecord
 
 Floats = NDArray[np.float64]
 

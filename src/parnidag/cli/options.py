@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter, Token
 
-from parnidag.cli_screens import print_conclusion, print_edges, say
+from parnidag.cli.screens import print_conclusion, print_edges, say
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
-    from parnidag.data import Data
+    from parnidag.data.table import Data
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
     from parnidag.samplers.base import Sampler
@@ -74,7 +74,7 @@ class ModelOptions:
 
     def data(self, path: Path) -> Data:
         """Read the table."""
-        from parnidag.data import Data
+        from parnidag.data.table import Data
 
         return Data(path, missing=self.missing, interventions=self.interventions)
 

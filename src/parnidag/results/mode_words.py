@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from parnidag.modes import ModeGroup
+from parnidag.results.modes import ModeGroup
 
 HEIGHT_LIMIT = math.log(20.0)
 """A mode this far below another in log posterior has a twentieth of its weight, if both are equally wide."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parnidag.cli_screens import cell, print_table, say
+from parnidag.cli.screens import cell, print_table, say
 
 if TYPE_CHECKING:
     from parnidag.posterior import Posterior
@@ -39,7 +39,7 @@ def print_differences(first: Posterior, second: Posterior, least: float) -> None
 
 def print_against_truth(results: Mapping[str, Posterior], truth: Path) -> None:
     """Print how far each result is from a known graph: a row for each figure, a column for each result."""
-    from parnidag.metrics import evaluate
+    from parnidag.metrics.distances import evaluate
 
     columns = {name: evaluate(posterior, truth) for name, posterior in results.items()}
     figures = next(iter(columns.values())).index

@@ -12,15 +12,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from parnidag._types import is_number
-from parnidag.convergence import chain_probabilities
 from parnidag.errors import ParnidagError
 from parnidag.graph import adjacency_from_codes, topological_order
-from parnidag.record import RunRecord, edges_of_draws, refuse_beyond_limit
+from parnidag.results.convergence import chain_probabilities
+from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from parnidag.graphs import Graph
+    from parnidag.graphs.named import Graph
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class PosteriorGraphs:
             Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
         """
         _check_count("k", k)
-        from parnidag.summaries import top_graphs
+        from parnidag.results.summaries import top_graphs
 
         found = []
         for adjacency, log_posterior, share in top_graphs(self._record, k):
@@ -195,12 +195,12 @@ class PosteriorGraphs:
 
         For every pair of nodes the likeliest of →, ← and no edge; cycles are resolved at the least cost.
         """
-        from parnidag.summaries import consensus
+        from parnidag.results.summaries import consensus
 
         return self._named(consensus(self._probabilities), "dag")
 
     def _named(self, adjacency: NDArray[np.bool_], kind: Literal["dag", "digraph"], **known: float) -> Graph:
-        from parnidag.graphs import Graph
+        from parnidag.graphs.named import Graph
 
         return Graph(self._record.nodes, adjacency, kind, probabilities=self._probabilities, **known)
 
@@ -214,14 +214,14 @@ class PosteriorGraphs:
 
     @cached_property
     def _cpdag_matrices(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from parnidag.summaries import cpdag_probabilities
+        from parnidag.results.summaries import cpdag_probabilities
 
         return cpdag_probabilities(self._record)
 
     @property
     def path_probabilities(self) -> pd.DataFrame:
         """Probability that a directed path leads from the row's node to the column's, over the stored draws."""
-        from parnidag.summaries import path_probabilities
+        from parnidag.results.summaries import path_probabilities
 
         return self._labelled(path_probabilities(self._record), "ancestor", "descendant")
 
@@ -231,7 +231,7 @@ class PosteriorGraphs:
 
         The blanket of a node are its parents, its children and the other parents of its children.
         """
-        from parnidag.summaries import blanket_probabilities
+        from parnidag.results.summaries import blanket_probabilities
 
         return self._labelled(blanket_probabilities(self._record), "node", "member")
 
@@ -245,8 +245,8 @@ class PosteriorGraphs:
         reversal : "once" or "twice"
             Whether an edge that points the other way counts as one mistake, or as one missing and one too many.
         """
-        from parnidag.graphs import as_graph
-        from parnidag.summaries import expected_shd
+        from parnidag.graphs.named import as_graph
+        from parnidag.results.summaries import expected_shd
 
         if reversal not in ("once", "twice"):
             raise ParnidagError(f'reversal: must be "once" or "twice", not {reversal!r}')

@@ -14,9 +14,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.columns import Column, number_label
+from parnidag.data.columns import Column, number_label
+from parnidag.data.reading import as_frame
 from parnidag.errors import DataError
-from parnidag.reading import as_frame
 from parnidag.wording import did_you_mean, one_line, shorten
 
 Mask = NDArray[np.bool_]

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.aligned import with_truth
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph
+from parnidag.graphs.named import Graph
+from parnidag.metrics.aligned import with_truth
 
 Of = Literal["edges", "skeleton"]
 

@@ -12,13 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.column_summary import as_html, describe_levels, describe_numbers
-from parnidag.columns import Coding
+from parnidag.data.columns import Coding
+from parnidag.data.describing import as_html, describe_levels, describe_numbers
+from parnidag.data.gram import (
+    Spread,
+    Standardised,
+    row_blocks,
+    scaled,
+    spread_of,
+    standard_values,
+    standardise,
+    unscaled,
+)
+from parnidag.data.interventions import check_interventions, group_by_rows, read_interventions
+from parnidag.data.levels import KINDS, Levels, decide_kind, forget_unseen, make_levels, refuse_coded
+from parnidag.data.reading import read_table, refuse_names
 from parnidag.errors import DataError
-from parnidag.gram import Spread, Standardised, row_blocks, scaled, spread_of, standard_values, standardise, unscaled
-from parnidag.interventions import check_interventions, group_by_rows, read_interventions
-from parnidag.levels import KINDS, Levels, decide_kind, forget_unseen, make_levels, refuse_coded
-from parnidag.reading import read_table, refuse_names
 from parnidag.wording import shorten
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from parnidag.columns import Coding, Column, UnreadableError, read_column
+from parnidag.data.columns import Coding, Column, UnreadableError, read_column
 from parnidag.errors import DataError
 from parnidag.wording import did_you_mean, is_number_text, one_line, shorten
 

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency
-from parnidag.ordering import best_order
+from parnidag.graphs.ordering import best_order
 
 Floats = NDArray[np.float64]
 

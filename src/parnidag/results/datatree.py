@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from parnidag._version import __version__
-from parnidag.record import RunRecord, edges_of_draws, refuse_beyond_limit, settings_json
+from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit, settings_json
 
 
 def datatree_of(record: RunRecord, probabilities: NDArray[np.float64], min_probability: float) -> xr.DataTree:

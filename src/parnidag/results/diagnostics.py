@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parnidag.convergence import (
+from parnidag.results.convergence import (
     Floats,
     bulk_ess,
     chain_probabilities,
@@ -26,11 +26,11 @@ from parnidag.convergence import (
     rank_rhat,
     tail_ess,
 )
-from parnidag.mode_words import edge_label as edge_label
-from parnidag.mode_words import group_lines
-from parnidag.modes import ModeGroup, common_chain_groups, find_modes
-from parnidag.record import RunRecord
-from parnidag.verdict import DISAGREEMENT_LIMIT, RHAT_LIMIT, exact_verdict, judge, shown
+from parnidag.results.mode_words import edge_label as edge_label
+from parnidag.results.mode_words import group_lines
+from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
+from parnidag.results.record import RunRecord
+from parnidag.results.verdict import DISAGREEMENT_LIMIT, RHAT_LIMIT, exact_verdict, judge, shown
 
 WORST_EDGES = 10
 """How many of the edges that the chains disagree on most are named."""

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.exports import Exports
 from parnidag.graph import topological_order
-from parnidag.graph_readers import Reading, read_graph, settle
+from parnidag.graphs.exports import Exports
+from parnidag.graphs.readers import Reading, read_graph, settle
 from parnidag.labelled import in_order, is_probability, is_zero_one, square
 from parnidag.wording import did_you_mean, one_line, shorten
 
@@ -143,7 +143,7 @@ class Graph(Exports):
             return self
         if not self.is_acyclic:
             raise ParnidagError("graph: it has a directed cycle, so it is no DAG and has no CPDAG")
-        from parnidag.equivalence import cpdag  # only here: it brings in the compiler
+        from parnidag.graphs.equivalence import cpdag  # only here: it brings in the compiler
 
         return Graph(self.nodes, cpdag(self.adjacency), "cpdag")
 

@@ -8,9 +8,9 @@ import importlib.util
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.aligned import paired
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph
+from parnidag.graphs.named import Graph
+from parnidag.metrics.aligned import paired
 
 _DIRECTION = "from row to column"
 """What gadjid calls [i, j] = i → j."""
@@ -114,7 +114,7 @@ def is_cpdag(graph: Graph) -> bool:
     >>> is_cpdag(Graph(("a", "b", "c"), [[0, 1, 0], [1, 0, 1], [0, 0, 0]], "cpdag"))  # a — b → c: b → c is reversible
     False
     """
-    from parnidag.equivalence import cpdag  # only here: it brings in the compiler
+    from parnidag.graphs.equivalence import cpdag  # only here: it brings in the compiler
 
     dag = _some_dag(graph.adjacency)
     return dag is not None and np.array_equal(cpdag(dag), graph.adjacency)

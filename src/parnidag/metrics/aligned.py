@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graph_readers import Reading, read_graph, settle
-from parnidag.graphs import Graph, checked_nodes, graph_of, own_nodes
+from parnidag.graphs.named import Graph, checked_nodes, graph_of, own_nodes
+from parnidag.graphs.readers import Reading, read_graph, settle
 from parnidag.labelled import is_frame, is_probability, is_range, labels_of, square
 
 

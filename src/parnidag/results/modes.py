@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.convergence import MINIMUM_DRAWS, Floats, Integers, bulk_ess, chain_probabilities
-from parnidag.record import RunRecord
+from parnidag.results.convergence import MINIMUM_DRAWS, Floats, Integers, bulk_ess, chain_probabilities
+from parnidag.results.record import RunRecord
 
 MINIMUM_BATCHES = 8
 """With fewer batches, two chains of the same law lie apart by chance too often: for 8 each, twice in 16!/(8! 8!)."""

@@ -1,9 +1,4 @@
-"""How far a graph, or the probabilities of edges, are from a known truth.
-
-Graphs come in any form that `parnidag.graphs.as_graph` takes: a `Graph`, an adjacency matrix, a data frame, a networkx
-graph, a list of (parent, child) pairs, causal-learn's GeneralGraph, a `Simulation`, or a CSV file. Names are matched
-where both have them.
-"""
+"""Distances between graphs, shares of edges found, and everything at once."""
 
 from __future__ import annotations
 
@@ -12,40 +7,21 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.aligned import paired, with_truth
-from parnidag.curves import (
+from parnidag.errors import ParnidagError
+from parnidag.graphs.named import Graph
+from parnidag.metrics.aligned import paired, with_truth
+from parnidag.metrics.causal import ancestor_distance, has_gadjid, oset_distance, parent_distance, sid
+from parnidag.metrics.curves import (
     Of,
-    PrecisionRecallCurve,
-    RocCurve,
     area,
     candidates,
     precision_recall_curve,
     roc_curve,
 )
-from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph
-from parnidag.metrics_causal import ancestor_distance, has_gadjid, oset_distance, parent_distance, sid
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "PrecisionRecallCurve",
-    "RocCurve",
-    "Scores",
-    "ancestor_distance",
-    "area",
-    "evaluate",
-    "orientation_scores",
-    "oset_distance",
-    "parent_distance",
-    "precision_recall_curve",
-    "roc_curve",
-    "shd",
-    "shd_cpdag",
-    "sid",
-    "skeleton_scores",
-]
 
 Reversal = Literal["once", "twice"]
 
@@ -170,7 +146,7 @@ def evaluate(probabilities: object, truth: object) -> pd.Series[float]:
     """
     import pandas as pd
 
-    from parnidag.summaries import consensus
+    from parnidag.results.summaries import consensus
 
     matrix, true = with_truth(probabilities, truth)
     figures = {f"{prefix}{name}": value for prefix, of in _CURVES for name, value in _areas(matrix, true, of).items()}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.columns import Coding, number_label
+from parnidag.data.columns import Coding, number_label
 from parnidag.errors import DataError
 from parnidag.wording import shorten
 

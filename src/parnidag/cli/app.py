@@ -1,6 +1,6 @@
 """The command line: demo, sample, exact, report, compare and simulate.
 
-Words become objects in `cli_options`. Everything heavy is imported inside the commands, so that ``--help`` and a
+Words become objects in `options`. Everything heavy is imported inside the commands, so that ``--help`` and a
 mistyped option answer at once.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from parnidag._version import __version__
-from parnidag.cli_options import (
+from parnidag.cli.options import (
     MaybeWhole,
     ModelOptions,
     OutputOptions,
@@ -27,8 +27,8 @@ from parnidag.cli_options import (
     deliver_report,
     demo_report_path,
 )
-from parnidag.cli_screens import in_option_words, print_beside_truth, print_conclusion, say
-from parnidag.cli_tables import print_against_truth, print_differences
+from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, say
+from parnidag.cli.tables import print_against_truth, print_differences
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from parnidag._jit import entry, kernel
 from parnidag._types import Codes, Flags, Integers, int64
 from parnidag.graph import Adjacency, check_adjacency, edge_codes
-from parnidag.packed import Unpacked, make_room, sort_nodes, unpack
+from parnidag.graphs.packed import Unpacked, make_room, sort_nodes, unpack
 
 
 def cpdag(adjacency: Adjacency) -> Adjacency:

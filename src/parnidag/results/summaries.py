@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.convergence import edge_mcse, merge_rounding
-from parnidag.equivalence import compelled_edges, cpdag_codes
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, adjacency_from_codes
-from parnidag.hamming import consensus as consensus
-from parnidag.hamming import expected_shd as expected_shd
-from parnidag.packed import count_ancestors, count_blankets
-from parnidag.record import RunRecord, pack_graphs
+from parnidag.graphs.equivalence import compelled_edges, cpdag_codes
+from parnidag.graphs.hamming import consensus as consensus
+from parnidag.graphs.hamming import expected_shd as expected_shd
+from parnidag.graphs.packed import count_ancestors, count_blankets
+from parnidag.results.convergence import edge_mcse, merge_rounding
+from parnidag.results.record import RunRecord, pack_graphs
 
 Floats = NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from parnidag.convergence import MINIMUM_DRAWS, Floats
-from parnidag.mode_words import edge_label, node_list, same_start_note, separation, separation_advice
-from parnidag.modes import same_start
-from parnidag.record import RunRecord
+from parnidag.results.convergence import MINIMUM_DRAWS, Floats
+from parnidag.results.mode_words import edge_label, node_list, same_start_note, separation, separation_advice
+from parnidag.results.modes import same_start
+from parnidag.results.record import RunRecord
 
 RHAT_LIMIT = 1.05
 """Above it the halves of the chains differ by more than their own noise. A stricter 1.01 is usual for a few parameters;

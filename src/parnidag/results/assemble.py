@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from parnidag._version import __version__
 from parnidag.graph import adjacency_from_codes, codes_of_arcs, edge_codes
-from parnidag.record import RunRecord, pack_graphs
 from parnidag.referee import Solution
+from parnidag.results.record import RunRecord, pack_graphs
 from parnidag.run import ChainLog, Run
 from parnidag.target import Target
 

@@ -6,7 +6,7 @@ import html
 
 import pandas as pd
 
-from parnidag.diagnostics import Diagnostics
+from parnidag.results.diagnostics import Diagnostics
 
 SHOWN_EDGES = 15
 
