@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tables import EPSILON, NAMES, example, frame, refusal
 
-from parnidag import data as data_module
 from parnidag.data import Data, as_data
 from parnidag.data import gram as gram_module
+from parnidag.data import table as data_module
 from parnidag.errors import DataError
 
 # --- what comes out ---------------------------------------------------------------------------------------------------

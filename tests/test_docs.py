@@ -31,8 +31,6 @@ LOADING = {
     "iframe": ("src",),
 }
 """Which attributes of which tags make a browser fetch something."""
-SITE = pytest.mark.xdist_group("site")
-"""With --dist loadgroup these tests share one build of the site."""
 
 needs_sphinx = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "furo", "myst_nb")),
@@ -163,7 +161,6 @@ def site(tmp_path_factory):
     return folder / "html"
 
 
-@SITE
 @needs_sphinx
 def test_every_page_is_in_the_site(site):
     for page in PAGES:
@@ -210,19 +207,16 @@ def test_a_bad_site_is_found_out(tmp_path):
     assert [link.split()[1] for link in dead_links(tmp_path)] == ["other.html#gone", "#nowhere", "missing.png"]
 
 
-@SITE
 @needs_sphinx
 def test_pages_load_nothing_from_elsewhere(site):
     assert loads_outside(site) == []
 
 
-@SITE
 @needs_sphinx
 def test_links_lead_somewhere(site):
     assert dead_links(site) == []
 
 
-@SITE
 @needs_sphinx
 def test_pages_with_cells_were_executed(site):
     """A page that shows code cells shows what they answered, and no error among it."""
@@ -233,7 +227,6 @@ def test_pages_with_cells_were_executed(site):
             assert "Traceback" not in text
 
 
-@SITE
 @needs_sphinx
 @pytest.mark.parametrize("name", ["index", "how-it-works", "trust", "coming-from"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -11,14 +11,14 @@ from dags import all_dags
 from parnidag import metrics
 from parnidag.errors import ParnidagError
 from parnidag.graphs import Graph, as_graph
-from parnidag.metrics.causal import is_cpdag
+from parnidag.metrics.causal import has_gadjid, is_cpdag
 
 NAMES = ("a", "b", "c")
 FORK = [("a", "b"), ("a", "c")]
 COLLIDER = [("b", "a"), ("c", "a")]
 CHAIN = [("a", "b"), ("b", "c")]
 
-gadjid_only = pytest.mark.skipif(not metrics.has_gadjid(), reason="gadjid is not installed: pip install '.[metrics]'")
+gadjid_only = pytest.mark.skipif(not has_gadjid(), reason="gadjid is not installed: pip install '.[metrics]'")
 
 
 def reaches(graph, start):
