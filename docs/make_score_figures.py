@@ -15,7 +15,13 @@ from parnidag import Data, scores
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
 ANSWERS = ("x → y", "y → x", "no edge")
-plt.rcParams |= {"svg.hashsalt": "parnidag", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
+plt.rcParams |= {
+    "svg.hashsalt": "parnidag",
+    "svg.fonttype": "none",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 def answers(data: object, score: object) -> tuple[float, float, float]:
