@@ -264,7 +264,7 @@ def test_max_conditioning_bounds_the_sets():
 def test_runs_without_compilation():
     program = (
         "import numpy as np\n"
-        "from parnidag.data.table import Data\n"
+        "from parnidag.data import Data\n"
         "from parnidag.space.skeleton import pc\n"
         "columns = np.array({columns})\n"
         "skeleton = pc(Data(columns.T, kind='discrete'), 0.2)\n"

@@ -78,7 +78,7 @@ class Exports(_Described):
 
         Examples
         --------
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> print(as_graph([("rain", "wet")], ["rain", "wet"]).to_dot())
         // parent -> child
         digraph {
@@ -122,7 +122,7 @@ class Exports(_Described):
         Examples
         --------
         >>> import networkx as nx
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> nx.parse_gml(as_graph([("rain", "wet")], ["rain", "wet"]).to_gml()).edges
         OutEdgeView([('rain', 'wet')])
         """
@@ -152,7 +152,7 @@ class Exports(_Described):
         Examples
         --------
         >>> import networkx as nx
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> nx.parse_graphml(as_graph([("rain", "wet")], ["rain", "wet"]).to_graphml()).edges
         OutEdgeView([('rain', 'wet')])
         """
@@ -190,7 +190,7 @@ class Exports(_Described):
 
         Examples
         --------
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> print(as_graph([("rain", "wet")], ["rain", "wet"]).to_csv())
         "parent","rain","wet"
         "rain",0,1
@@ -216,7 +216,7 @@ class Exports(_Described):
 
         Examples
         --------
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> as_graph([("rain", "wet")], ["wet", "rain", "sun"]).to_networkx().edges
         OutEdgeView([('rain', 'wet')])
         """
@@ -236,7 +236,7 @@ class Exports(_Described):
 
         Examples
         --------
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> as_graph([("rain", "wet")], ["rain", "wet"]).to_pgmpy().edges  # doctest: +SKIP
         OutEdgeView([('rain', 'wet')])
         """
@@ -254,7 +254,7 @@ class Exports(_Described):
 
         Examples
         --------
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> as_graph([("rain", "wet")], ["rain", "wet"]).to_dowhy().edges
         OutEdgeView([('rain', 'wet')])
         """
@@ -276,7 +276,7 @@ class Exports(_Described):
 
         Examples
         --------
-        >>> from parnidag.graphs.named import as_graph
+        >>> from parnidag import as_graph
         >>> print(*as_graph([("rain", "wet")], ["rain", "wet"]).to_causal_learn().get_graph_edges())
         rain --> wet
         """
