@@ -81,6 +81,14 @@ def made_result(names, **options):
     return Posterior(made_record(names, **options))
 
 
+def flat_result(nodes, *, chains=4, draws=40, seed=1):
+    """A result that knows nothing: dense graphs along random orders, so that all edges are about equally probable."""
+    rng = np.random.default_rng(seed)
+    place = rng.permuted(np.tile(np.arange(nodes), (chains, draws, 1)), axis=2)
+    graphs = (place[..., :, None] < place[..., None, :]) & (rng.random((chains, draws, nodes, nodes)) < 0.9)
+    return Posterior(record_of([f"measured_quantity_{k}" for k in range(nodes)], graphs, rng))
+
+
 def exact_result(names, seed=1):
     """An exact result without draws."""
     rng = np.random.default_rng(seed)

@@ -8,9 +8,27 @@ from made_results import HOSTILE, exact_result, made_result
 
 from parnidag.report.build import render_report
 
+FORMULAS = (" =1+1", "'=2", "\uff1d3", "'' @4", "plain", "it's")
+
 SHOWN = """return Array.from(document.querySelectorAll("#graph g.edge"), (edge) =>
     [Number(edge.dataset.parent), Number(edge.dataset.child), edge.dataset.kind,
      edge.querySelector(".line").getAttribute("marker-end") !== null])"""
+
+CLOSEST_OF_A_PAIR = """
+const lines = Array.from(document.querySelectorAll("#graph g.edge"), (edge) => {
+  const line = edge.querySelector(".line");
+  const at = line.getPointAtLength(line.getTotalLength() / 2);
+  return { pair: [edge.dataset.parent, edge.dataset.child].sort().join("-"), d: line.getAttribute("d"), at, line };
+});
+const found = [];
+lines.forEach((one, k) => lines.slice(k + 1).filter((other) => other.pair === one.pair).forEach((other) => {
+  const length = other.line.getTotalLength();
+  const steps = Array.from({ length: 201 }, (_, s) => other.line.getPointAtLength((length * s) / 200));
+  found.push(Math.min(...steps.map((p) => Math.hypot(p.x - one.at.x, p.y - one.at.y))));
+}));
+return [found.length, Math.min(...found, 99)];
+"""
+"""How many pairs of lines join the same nodes, and how near the middle of one comes to the other, in pixels."""
 
 FOCUS = "const at = document.activeElement; return at.id || at.getAttribute('class') || at.tagName"
 
@@ -132,4 +150,5 @@ def write_pages(result, folder):
         "pair": made_result(["a", "b"], chains=1).report(folder / "pair.html"),
         "lone": made_result(["a", "b", "c"], edges=0).report(folder / "lone.html"),
         "many": many.report(folder / "many.html"),
+        "formulas": made_result(FORMULAS, edges=15).report(folder / "formulas.html"),
     }

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import webbrowser
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import parnidag
 from parnidag import cli
 from parnidag.cli import options as cli_options
+from parnidag.cli.tables import print_against_truth
+from parnidag.errors import ParnidagError
 from parnidag.simulation import simulate, write_csv
 
 
@@ -61,10 +65,10 @@ def test_without_a_browser_it_says_so(files, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing.nc"], "there is no file nothing.nc"),
+        (["nothing.nc"], "parnidag: error: there is no file nothing.nc"),
         (["{files}/data.csv"], "data.csv cannot be read as a parnidag result"),
-        (["{files}/free.nc", "-o", "report.txt"], "the report is an HTML file, so name it *.html"),
-        (["{files}/free.nc", "-o", "no/such/folder/report.html"], "there is no folder"),
+        (["{files}/free.nc", "-o", "report.txt"], "--output report.txt: the report is an HTML file, so name it *.html"),
+        (["{files}/free.nc", "-o", "no/such/folder/report.html"], "--output no/such/folder/report.html: there is no"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_with_2(files, arguments, words, capsys):
@@ -72,6 +76,15 @@ def test_mistakes_are_one_line_and_leave_with_2(files, arguments, words, capsys)
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "x", "x.html.gz"])
+def test_python_refuses_what_the_command_line_does(files, name, tmp_path):
+    posterior = parnidag.load(files / "free.nc")
+    with pytest.raises(ParnidagError, match=r"^path: the report is an HTML file, so name it \*\.html, not .*" + name):
+        posterior.report(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    assert posterior.report(tmp_path / "x.HTM").exists()
 
 
 def test_exact_and_sample_write_reports_too(files, tmp_path, capsys):
@@ -117,7 +130,33 @@ def test_compare_with_the_truth(files, capsys):
     figures = dict(line.rsplit(maxsplit=1) for line in lines_of(capsys)[1:])
     posterior = parnidag.load(files / "free.nc")
     truth = np.loadtxt(files / "truth.csv", delimiter=",", skiprows=1, usecols=range(1, 6))
-    assert float(figures["consensus_shd"]) == parnidag.metrics.shd(posterior.consensus_graph().adjacency, truth)
+    assert figures["consensus_shd"] == str(parnidag.metrics.shd(posterior.consensus_graph().adjacency, truth))
+    assert float(figures["roc_area"]) == pytest.approx(
+        parnidag.metrics.evaluate(posterior, truth)["roc_area"], abs=6e-4
+    )
+
+
+def test_counts_are_written_as_counts_and_shares_as_shares(monkeypatch, capsys):
+    names = ("roc_area", "median_edges", "median_shd", "median_shd_cpdag", "median_sid", "median_parent_distance")
+    every = pd.Series(1.0, index=[*names, "median_skeleton_f1"])
+    every["median_shd_twice"] = np.nan
+    monkeypatch.setattr("parnidag.metrics.distances.evaluate", lambda posterior, truth: every)
+    print_against_truth({"one.nc": None}, Path("truth.csv"))
+    written = dict(line.rsplit(maxsplit=1) for line in lines_of(capsys)[1:])
+    assert written == {
+        **dict.fromkeys(names[1:], "1"),
+        "roc_area": "1.000",
+        "median_skeleton_f1": "1.000",
+        "median_shd_twice": "-",
+    }
+
+
+def test_a_difference_may_be_chosen_for_two_results_beside_the_truth(files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    assert cli.run(["compare", "free.nc", "forbidden.nc", "--truth", "truth.csv", "--difference", "1"]) == 0
+    lines = lines_of(capsys)
+    assert lines[1] == "No edge differs by more than 1."
+    assert lines[2].split() == ["against", "the", "truth", "free.nc", "forbidden.nc"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +167,11 @@ def test_compare_with_the_truth(files, capsys):
         (["free.nc", "free.nc"], "named twice"),
         (["free.nc", "forbidden.nc", "more.nc"], "takes two results, not 3"),
         (["free.nc", "forbidden.nc", "--difference", "2"], "must be between 0 and 1"),
-        (["free.nc", "--truth", "missing.csv"], "missing.csv"),
+        (["free.nc", "forbidden.nc", "--difference", "nan"], "must be between 0 and 1"),
+        (["free.nc", "--truth", "truth.csv", "--difference", "0.1"], "--difference belongs to two results, not 1"),
+        (["a.nc", "b.nc", "c.nc", "--truth", "truth.csv", "--difference", "0.05"], "belongs to two results, not 3"),
+        (["free.nc", "nothing.nc"], "parnidag: error: there is no file nothing.nc"),
+        (["free.nc", "--truth", "missing.csv"], "--truth: there is no file missing.csv"),
     ],
 )
 def test_senseless_comparisons_are_refused(files, arguments, words, monkeypatch, capsys):

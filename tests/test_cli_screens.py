@@ -80,6 +80,8 @@ def test_without_probable_edges_there_is_no_table(capsys):
 def test_advice_is_given_in_words_of_the_command_line():
     said = in_option_words("run longer (draws=4000, chains=4), missing='drop', or parnidag.sample")
     assert said == "run longer (--draws 4000, --chains 4), --missing drop, or parnidag sample"
+    assert in_option_words("path: there is no file x.nc") == "there is no file x.nc"
+    assert in_option_words("a longer path: x") == "a longer path: x"
 
 
 def test_truth_beside_the_answer(capsys):
@@ -133,6 +135,16 @@ def test_columns_go_one_by_one_as_the_terminal_narrows(monkeypatch):
         dropped += [name for name in headings if name not in text and name not in dropped]
     # The last column goes together with the long headings, here listed in the order of the columns.
     assert dropped == ["rhat", "ess", "mcse", "probability", "evidence"]
+
+
+def test_a_table_of_differences_loses_columns_before_names_are_cut(monkeypatch):
+    headings = ["parent", "child", "first", "second", "difference", "in MC errors"]
+    row = ["temperature", "evaporation", "0.912", "0.401", "-0.511", "-12.3"]
+    whole, narrow = (shown(monkeypatch, width, print_table, headings, [row]) for width in (80, 50))
+    assert all(name in whole for name in (*headings, *row))
+    assert max(map(len, narrow.splitlines())) <= 50
+    assert all(value in narrow for value in row[:4])
+    assert "in MC errors" not in narrow
 
 
 def test_sentences_are_wrapped_in_a_terminal_and_mean_what_they_say(monkeypatch):

@@ -118,6 +118,22 @@ def test_few_effective_draws_are_too_short_to_say():
         assert "draws=1600" in found.advice[0]
 
 
+@pytest.mark.parametrize(("draws", "converged"), [(4, None), (49, None), (50, True)])
+def test_draws_that_all_score_the_same_must_not_be_too_few(draws, converged):
+    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 1.0]))
+    assert diagnose(record_of(counts, iterations, np.zeros((CHAINS, draws)))).converged is converged
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_log_posterior_that_is_no_number_is_a_problem(value):
+    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 1.0]))
+    draws = settled_log_posterior()
+    draws[1, 7] = value
+    found = diagnose(record_of(counts, iterations, draws))
+    assert found.converged is False
+    assert "no finite number" in found.verdict
+
+
 def test_chains_that_never_moved_prove_nothing():
     counts = np.full((CHAINS, BATCHES, 2), BATCH)
     found = diagnose(record_of(counts, np.full((CHAINS, BATCHES), BATCH), np.full((CHAINS, 100), -10.0)))

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from browser import browser  # noqa: F401
+from cyclopts import CycloptsError
 
 import parnidag
 
@@ -73,18 +75,47 @@ def test_some_pages_show_blocks():
     assert {page.stem for page in SHOWING} >= {"index", "which-score"}
 
 
+def shell_lines(page):
+    """The command lines that a page shows, each whole."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return "\n".join(blocks).replace("\\\n", " ").splitlines()
+
+
+def check_command(line):
+    """Let the command line read a line, options and all, without running it."""
+    from parnidag.cli.app import app
+
+    words = shlex.split(line, comments=True)
+    app.parse_args(words[1:], exit_on_error=False, print_error=False)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_exist(page):
-    from parnidag.cli import run
-
-    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
-    for line in lines:
+    for line in shell_lines(page):
         words = line.split()
         if words[:1] == ["parnidag"]:
-            assert run([words[1], "--help"]) == 0
+            check_command(line)
         if words[:2] == ["python", "-m"]:
             assert importlib.util.find_spec(words[2]) is not None, line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "parnidag sample data.csv --invented 3",
+        "parnidag sample data.csv --draws many",
+        "parnidag simulate --nodes 5",
+        "parnidag guess data.csv",
+        "parnidag sample data.csv --sampler invented",
+    ],
+)
+def test_invented_commands_would_be_noticed(line):
+    with pytest.raises(CycloptsError):
+        check_command(line)
+
+
+def test_some_pages_show_commands():
+    assert sum(line.startswith("parnidag ") for page in PAGES for line in shell_lines(page)) >= 3
 
 
 @pytest.mark.parametrize("page", [DOCS / "benchmarks.md"], ids=lambda page: page.stem)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from test_posterior import changed, exact_record, simulated
 
+import parnidag
 from parnidag.posterior import Posterior
 from parnidag.results.edge_table import BAYES_FACTOR_LIMIT
 
@@ -51,3 +52,45 @@ def test_older_results_do_not_know_their_prior():
     assert table["prior"].isna().all()
     assert Posterior(record).prior_probabilities is None
     assert "nan" not in table.to_string().lower()
+
+
+def test_a_run_bounds_what_it_never_saw_by_its_length():
+    """Always or never in m iterations: as if in all but half of one, or in half of one."""
+    record, _ = simulated()
+    table = Posterior(changed(record, prior_probabilities=np.full((4, 4), 0.25))).summary(0)
+    table = table.set_index(["parent", "child"])
+    iterations = record.batch_iterations.sum()
+    assert table["bayes_factor"]["D", "A"] == pytest.approx(3 * 0.5 / (iterations - 0.5))
+    assert table["bayes_factor"]["B", "D"] == pytest.approx(3 * (iterations - 0.5) / 0.5)
+    short = changed(
+        record,
+        prior_probabilities=np.full((4, 4), 0.25),
+        batch_counts=np.minimum(record.batch_counts[:1, :1], 1),
+        batch_iterations=np.full((1, 1), 3),
+        statistics={},
+    )
+    assert set(Posterior(short).summary(0)["evidence"]) == {"inconclusive"}
+
+
+def test_edges_that_a_sampler_cannot_visit_are_not_evidence():
+    table = parnidag.simulate(nodes=6, edges=5, rows=100, seed=1).values
+    space = np.triu(np.ones((6, 6), bool), 1)
+    space[0] = False  # X0 has no neighbours
+    sampler = parnidag.samplers.OrderMCMC(plus_one=False)
+    options = {"draws": 50, "thin": 20, "seed": 1, "progress": False, "space": space | space.T}
+    found = parnidag.sample(table, sampler=sampler, **options).summary(0)
+    touching = (found["parent"] == "X0") | (found["child"] == "X0")
+    assert set(found["evidence"][touching]) == {"not considered"}
+    assert "not considered" not in set(found["evidence"][~touching])
+    everywhere = parnidag.sample(table, sampler=parnidag.samplers.PARNI(), **options).summary(0)
+    assert "not considered" not in set(everywhere["evidence"])
+
+
+def test_classes_within_error_are_counted():
+    record, _ = simulated()
+    p = Posterior(record).edge_probabilities.to_numpy()
+    at_limit = np.full((4, 4), 0.5)
+    at_limit[0, 2] = p[0, 2] / (p[0, 2] + 10 * (1 - p[0, 2]))  # its Bayes factor is 10 exactly
+    assert Posterior(changed(record, prior_probabilities=at_limit)).diagnostics().evidence_unsure >= 1
+    clear = np.where(p > 0.5, 0.01, 0.99)
+    assert Posterior(changed(record, prior_probabilities=clear)).diagnostics().evidence_unsure == 0

@@ -7,9 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import dags
@@ -17,15 +15,14 @@ import numpy as np
 import pytest
 import reference
 import reference_spaces as twin
-from judging import SMALLEST_P, assert_same_run, chain_probabilities, graph_p_value, smallest_p_value
+from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_value
+from space_cases import CONSTRAINED, LAWS, assert_cuts_do_not_change_a_bit, exact_laws, make_target
 from test_kernels import assert_state_is_consistent
 from test_sums import build, far_apart, rewritten
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, _random, samplers, scores
-from parnidag import run as run_module
+from parnidag import EdgePrior, ParnidagError, _random, samplers
 from parnidag._jit import entry
-from parnidag.data import Data
 from parnidag.graph import random_topological_order
 from parnidag.memo import make_scratch
 from parnidag.samplers.base import new_chain
@@ -33,13 +30,9 @@ from parnidag.space.layout import open_tables
 from parnidag.space.orders import MOVES, make_order, open_order, order_step, value_all, value_of
 from parnidag.space.search import best_inside
 from parnidag.space.tables import make_draws
-from parnidag.target import Target, lay_graph
+from parnidag.target import lay_graph
 
 SCRIPT = Path(__file__).with_name("transitions_order.py")
-
-
-def make_target(values, prior=None):
-    return Target.build(Data(values), scores.Gaussian(), EdgePrior() if prior is None else prior)
 
 
 def quick(data, **options):
@@ -151,31 +144,12 @@ def test_compiled_kernels_make_the_same_moves_as_plain_python():
 
 # --- by sampling, at four and five nodes ----------------------------------------------------------------------------
 
-RING = {n: np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (4, 5)}
-LAWS = {
-    "full": (4, EdgePrior(), None, None),
-    "constrained": (4, EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2), None, None),
-    "ring": (4, EdgePrior(), RING[4], False),
-    "five": (5, EdgePrior(), None, None),
-    "five, ring with extras": (5, EdgePrior(h=0.3, max_parents=3), RING[5], True),
-}
-
-
-def exact_laws(values, prior, space, plus_one):
-    """All graphs with the probabilities that order MCMC gives them, and those of the posterior on the same space."""
-    n = values.shape[1]
-    target = make_target(values, prior)
-    considered = np.ones((n, n), bool) if space is None else space.astype(bool)
-    sets = twin.scored_sets(target, considered, bool(plus_one))
-    graphs = dags.all_dags(n)
-    return graphs, *(twin.graph_law(sets, graphs, weigh_orders) for weigh_orders in (True, False))
-
 
 @pytest.mark.parametrize("name", LAWS)
 def test_sampled_graphs_follow_the_weighted_law_and_not_the_posterior(name):
     n, prior, space, plus_one = LAWS[name]
     values = reference.small_values(n)
-    graphs, weighted, unweighted = exact_laws(values, prior, space, plus_one)
+    graphs, unweighted, weighted = exact_laws(values, prior, space, plus_one)
     sampler = samplers.OrderMCMC(plus_one=plus_one)
     found = quick(values, prior=prior, space=space, sampler=sampler, chains=16, draws=1000, thin=10 * n, tune=1000)
     chains = chain_probabilities(found)
@@ -195,8 +169,6 @@ def test_linear_extensions_are_counted_alike():
 
 # --- chains ---------------------------------------------------------------------------------------------------------
 
-CONSTRAINED = EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4), (7, 0)], max_parents=3)
-
 
 @pytest.fixture(scope="module")
 def table():
@@ -204,14 +176,7 @@ def table():
 
 
 def test_segment_lengths_and_processes_do_not_change_a_bit(table, monkeypatch):
-    options = {"thin": 37, "prior": CONSTRAINED, "space": np.eye(9, k=1) + np.eye(9, k=3)}
-    expected = quick(table, **options)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        assert_same_run(expected, quick(table, executor=pool, **options))
-    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
-    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
-    assert_same_run(expected, quick(table, **options))
-    assert (quick(table, **{**options, "seed": 2}).log_posterior != expected.log_posterior).any()
+    assert_cuts_do_not_change_a_bit(quick, table, monkeypatch)
 
 
 @pytest.mark.parametrize("plus_one", [True, False])
@@ -331,7 +296,7 @@ def test_the_reader_is_told(table):
 
 def test_the_smallest_and_the_most_constrained_problems_work():
     two = reference.small_values(2)
-    graphs, weighted, _ = exact_laws(two, EdgePrior(), None, None)
+    graphs, _, weighted = exact_laws(two, EdgePrior(), None, None)
     found = quick(two, chains=16, draws=500, thin=20)
     assert smallest_p_value(chain_probabilities(found), dags.edge_probabilities_of(graphs, weighted)) > SMALLEST_P
     three = reference.small_values(3)

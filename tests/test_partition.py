@@ -15,23 +15,18 @@ import pytest
 import reference
 import reference_spaces as twin
 from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_value
+from space_cases import LAWS, exact_laws, make_target
 
 import parnidag
-from parnidag import EdgePrior, referee, scores
-from parnidag.data import Data
+from parnidag import EdgePrior, referee
 from parnidag.samplers.base import new_chain
 from parnidag.samplers.partition import PartitionMCMC
 from parnidag.space.partition_moves import MOVES as PARTITION_MOVES
-from parnidag.target import Target
 
 SCRIPT = Path(__file__).with_name("transitions_partition.py")
 MOVES = (*PARTITION_MOVES, "edge_reversal")
 LOST_DIGITS = 1e-11
 """Sums keep 12 digits or more, see KEPT_DIGITS."""
-
-
-def make_target(values, prior=None):
-    return Target.build(Data(values), scores.Gaussian(), EdgePrior() if prior is None else prior)
 
 
 def quick(data, **options):
@@ -190,25 +185,6 @@ def test_compiled_kernels_make_the_same_moves_as_plain_python():
 
 
 # --- by sampling, at four to ten nodes ------------------------------------------------------------------------------
-
-RING = {n: np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (4, 5)}
-LAWS = {
-    "full": (4, EdgePrior(), None, None),
-    "constrained": (4, EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2), None, None),
-    "ring": (4, EdgePrior(), RING[4], False),
-    "five": (5, EdgePrior(), None, None),
-    "five, ring with extras": (5, EdgePrior(h=0.3, max_parents=3), RING[5], True),
-}
-
-
-def exact_laws(values, prior, space, plus_one):
-    """All graphs with their posterior probabilities on a space, and those that order MCMC would give them."""
-    n = values.shape[1]
-    target = make_target(values, prior)
-    considered = np.ones((n, n), bool) if space is None else space.astype(bool)
-    sets = twin.scored_sets(target, considered, bool(plus_one))
-    graphs = dags.all_dags(n)
-    return graphs, *(twin.graph_law(sets, graphs, weigh_orders) for weigh_orders in (False, True))
 
 
 @pytest.mark.parametrize("name", LAWS)

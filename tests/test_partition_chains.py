@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 
 import dags
 import numpy as np
 import pytest
 import reference
 import reference_spaces as twin
-from judging import SMALLEST_P, assert_same_run, chain_probabilities, smallest_p_value
+from judging import SMALLEST_P, chain_probabilities, smallest_p_value
+from space_cases import CONSTRAINED, assert_cuts_do_not_change_a_bit, exact_laws, make_target
 from test_kernels import assert_state_is_consistent
-from test_partition import LOST_DIGITS, MOVES, begin, exact_laws, make_target, quick
+from test_partition import LOST_DIGITS, MOVES, begin, quick
 from test_sums import build, far_apart, rewritten
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, _random
-from parnidag import run as run_module
 from parnidag._jit import entry
 from parnidag.memo import make_scratch
 from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
@@ -30,8 +28,6 @@ from parnidag.space.partitions import exact_value, make_partition, open_partitio
 from parnidag.space.tables import build_tables, make_draws
 from parnidag.target import lay_graph
 
-CONSTRAINED = EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4), (7, 0)], max_parents=3)
-
 
 @pytest.fixture(scope="module")
 def table():
@@ -39,14 +35,7 @@ def table():
 
 
 def test_segment_lengths_and_processes_do_not_change_a_bit(table, monkeypatch):
-    options = {"thin": 37, "prior": CONSTRAINED, "space": np.eye(9, k=1) + np.eye(9, k=3)}
-    expected = quick(table, **options)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        assert_same_run(expected, quick(table, executor=pool, **options))
-    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
-    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
-    assert_same_run(expected, quick(table, **options))
-    assert (quick(table, **{**options, "seed": 2}).log_posterior != expected.log_posterior).any()
+    assert_cuts_do_not_change_a_bit(quick, table, monkeypatch)
 
 
 def assert_partition_is_consistent(walk, sets):

@@ -249,10 +249,10 @@ def test_exact_results_without_draws_answer_everything(chains):
     assert len(table) == len(EDGES)
     assert table[["mcse", "ess", "rhat"]].isna().all(axis=None)
     found = result.diagnostics()
-    assert (found.converged, found.verdict) == (True, "exact: no Monte-Carlo error")
+    assert (found.converged, found.verdict) == (True, "exact: edge probabilities have no Monte-Carlo error")
     assert found.iterations is None
     assert json.dumps(found.to_dict(), allow_nan=False)
-    assert "exact: no Monte-Carlo error" in repr(result)
+    assert "exact: edge probabilities have no Monte-Carlo error" in repr(result)
     assert result.to_datatree()["edges/probability"].sel(parent="A", child="C") == 0.5
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from dags import all_dags
@@ -10,7 +12,8 @@ from test_posterior import EDGES, NODES, changed, exact_record, simulated
 import parnidag
 from parnidag.errors import ParnidagError
 from parnidag.graph import topological_order
-from parnidag.graphs import Graph
+from parnidag.graphs import Graph, as_graph
+from parnidag.metrics import shd
 from parnidag.posterior import Posterior
 
 
@@ -49,8 +52,53 @@ def test_top_graphs_of_a_sampled_result_have_their_share_of_the_draws():
 
 @pytest.mark.parametrize("k", [0, 1.5, True, "3"])
 def test_senseless_numbers_of_graphs_are_refused(k):
-    with pytest.raises(ParnidagError, match="k: must be a whole number"):
-        Posterior(simulated()[0]).top_graphs(k)
+    result = Posterior(simulated()[0])
+    for listed in (result.top_graphs, result.top_classes):
+        with pytest.raises(ParnidagError, match="k: must be a whole number"):
+            listed(k)
+
+
+def test_top_classes_gather_the_draws_of_equivalent_graphs(exact):
+    drawn = Counter(as_graph(graph, exact.nodes).cpdag().adjacency.tobytes() for graph in exact.graphs[0])
+    top = exact.top_classes(1000)
+    assert {found.kind for found in top} == {"cpdag"}
+    assert {found.adjacency.tobytes(): found.probability for found in top} == {
+        adjacency: times / 4000 for adjacency, times in drawn.items()
+    }
+    shares = [found.probability for found in top]
+    assert shares == sorted(shares, reverse=True)
+    assert len(exact.top_classes(2)) == 2
+    # The twin: graphs one by one are more, and each less frequent than its class.
+    assert len(top) < exact.n_graphs
+    assert exact.top_graphs(1)[0].probability < shares[0] - 0.01
+
+
+def test_a_pair_probable_both_ways_stays_two_edges():
+    probabilities = np.zeros((4, 4))
+    probabilities[0, 1] = probabilities[1, 0] = 0.4
+    result = Posterior(exact_record(exact_probabilities=probabilities))
+    drawn = result.graph(0.3)
+    read = as_graph(drawn, result.nodes)
+    assert (read.kind, read.edges) == ("digraph", [("A", "B"), ("B", "A")])
+    # The twin: without its kind it is read as one undirected edge.
+    drawn.graph.clear()
+    assert as_graph(drawn, result.nodes).undirected == [("A", "B")]
+
+
+@pytest.mark.parametrize("reversal", ["once", "twice"])
+def test_expected_distances_count_a_pair_joined_both_ways_as_distances_do(exact, reversal):
+    both = np.zeros((4, 4), bool)
+    both[0, 1] = both[1, 0] = both[2, 3] = True
+    shares = exact.graphs[0].mean(axis=0)
+    result = Posterior(exact_record(nodes=exact.nodes, exact_probabilities=shares))
+    found = {}
+    for kind in ("digraph", "cpdag"):
+        graph = Graph(tuple(exact.nodes), both, kind)
+        found[kind] = result.expected_shd(graph, reversal)
+        distances = [shd(as_graph(drawn, exact.nodes), graph, reversal) for drawn in exact.graphs[0]]
+        assert found[kind] == pytest.approx(np.mean(distances), abs=1e-9)
+    # By as much as there are draws in which the two are not joined.
+    assert found["digraph"] - found["cpdag"] == pytest.approx(1 - shares[0, 1] - shares[1, 0])
 
 
 def test_median_graph_has_the_edges_above_one_half():
@@ -76,8 +124,6 @@ def test_consensus_graph_has_the_smallest_expected_distance_of_all_graphs(exact)
 
 @pytest.mark.parametrize("reversal", ["once", "twice"])
 def test_expected_distance_is_the_mean_distance_of_the_draws(exact, reversal):
-    from parnidag.metrics import shd
-
     graph = exact.best
     record = exact.record
     unique = [exact.graph_at(0, int(np.flatnonzero(record.graph_index[0] == u)[0])) for u in range(exact.n_graphs)]

@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from made_results import HOSTILE, exact_result, made_record, made_result
+from made_results import HOSTILE, exact_result, flat_result, made_record, made_result
 from report_pages import Page, page_of
 
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
 from parnidag.report.build import render_report, write_report
-from parnidag.report.facts import FLOORS, MOST_EDGES, THRESHOLD, as_script, kept_digits, listing_floor
+from parnidag.report.facts import FLOORS, MOST_EDGES, THRESHOLD, Listing, as_script, choose_listing, kept_digits
 from parnidag.report.names import shown_name
 from parnidag.report.words import answer, banner, count_pairs
 
@@ -87,13 +87,14 @@ def test_the_slider_is_as_exact_as_the_full_numbers():
 
 def test_too_many_edges_raise_the_floor():
     spread = np.full((100, 100), 0.03)
-    assert listing_floor(spread) == 0.05
-    assert listing_floor(np.full((100, 100), 0.9)) == FLOORS[-1]
-    assert listing_floor(np.zeros((5, 5))) == 0.01
+    assert choose_listing(spread).floor == 0.05
+    assert choose_listing(np.zeros((5, 5))).floor == 0.01
     assert FLOORS[-1] <= THRESHOLD
     noisy = np.zeros((100, 100))
     noisy.ravel()[: MOST_EDGES + 1] = 0.015
-    assert listing_floor(noisy) == 0.02
+    assert choose_listing(noisy) == Listing(0.02, "with probability 0.02 or more", "below 0.02")
+    flat = choose_listing(np.full((100, 100), 0.4567))
+    assert flat == Listing(0.45, "the 3,000 most probable", "0.457 or less")
 
 
 def test_without_scripts_the_verdict_the_first_edges_and_the_settings_are_there():
@@ -146,10 +147,11 @@ def test_the_answer_counts_pairs():
     probabilities[2, 3], probabilities[3, 2] = 0.3, 0.2
     probabilities[0, 3] = 0.05
     counts = count_pairs(probabilities, 400)
-    assert (counts.sure, counts.undirected, counts.open) == (1, 1, 1)
-    said = answer(counts)
-    assert said.startswith("4 variables, 400 rows: 1 edge with probability 0.9 or more; 1 more pair surely joined")
-    assert said.endswith("1 pair left open.")
+    assert (counts.sure, counts.unsettled, counts.open) == (1, 1, 1)
+    assert answer(counts) == (
+        "4 variables, 400 rows: 1 edge with probability 0.9 or more; 1 more pair joined with probability 0.9 or more, "
+        "direction not settled; 1 pair left open (joined with probability 0.1 to 0.9)."
+    )
     assert "row" not in answer(count_pairs(probabilities, None))
 
 
@@ -213,6 +215,19 @@ def test_size_of_large_results():
     assert len(render_report(made_result(names)).encode()) < 300_000
 
 
+def test_a_result_that_knows_nothing_is_small_too():
+    flat = flat_result(100, chains=8)
+    text = render_report(flat)
+    data, probabilities = Page(text).data, flat.edge_probabilities.to_numpy()
+    assert (probabilities >= FLOORS[-1]).sum() > 9000
+    assert len(text.encode()) < 1_000_000
+    listed = [row[data["columns"].index("probability")] for row in data["edges"]]
+    np.testing.assert_allclose(listed, np.sort(probabilities, axis=None)[::-1][:MOST_EDGES], atol=1.1e-5)
+    assert data["floor"] <= min(listed) < data["floor"] + 0.01
+    assert data["threshold"] >= data["floor"]
+    assert "the 3,000 most probable" in text
+
+
 def test_the_same_result_gives_the_same_bytes(tmp_path):
     record = made_record(NAMES)
     first = write_report(Posterior(record), tmp_path / "a.html")
@@ -271,6 +286,7 @@ def test_odd_results_have_a_sensible_page(result):
     assert page.text.count("How it was made") == 2
     if result.log_evidence is not None:
         assert "−12.2500" in page.text
+        assert "draws=1000" in page.text
         assert not page.find("input", name="mode")
         assert not page.find("svg", **{"class": "figure"})
     if result.settings.get("interrupted"):

@@ -13,7 +13,7 @@ from parnidag.report.build import render_report
 from parnidag.report.figures import TRACE_POINTS, figures, rank_counts, ticks, trace
 from parnidag.report.names import box_width, label, shown_name
 from parnidag.report.settings import reproducing_call
-from parnidag.report.words import readings
+from parnidag.report.words import banner, readings
 
 NAMES = [f"V{k}" for k in range(12)]
 
@@ -115,6 +115,27 @@ def test_every_reading_is_judged_by_its_limit():
     one = {r.name: r for r in readings(made_result(NAMES, chains=1).diagnostics(), 1)}
     assert one["Largest difference between chains"].value == "–"
     assert one["Largest difference between chains"].mark == ""
+
+
+def test_shares_of_graphs_are_told_only_where_they_tell_something():
+    def meaning(**options):
+        result = made_result(["a", "b"], **options)
+        return next(r.meaning for r in readings(result.diagnostics(), 4) if r.name.startswith("Distinct"))
+
+    assert "top 10" not in meaning(edges=1, seed=2)
+    assert meaning(edges=0) == "All draws are the same graph."
+
+
+def test_the_banner_says_what_its_figures_are():
+    notes = " ".join(banner(made_result(NAMES, draws=300, apart=0.7)).notes)
+    assert re.search(r"probability of \S+ → \S+ in chains 1 to 4: (\d\.\d\d, ){3}\d\.\d\d", notes)
+
+
+def test_an_unknown_word_for_evidence_is_text(monkeypatch):
+    result = made_result(NAMES)
+    table = result.summary().assign(evidence="not considered")
+    monkeypatch.setattr(type(result), "summary", lambda *_, **__: table)
+    assert "not considered" in page_of(result).text
 
 
 def test_the_call_gives_the_settings_again():

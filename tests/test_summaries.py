@@ -16,19 +16,15 @@ from parnidag.results.summaries import (
     blanket_probabilities,
     cpdag_probabilities,
     path_probabilities,
-    share_mcse,
     top_classes,
     top_graphs,
-    top_mass,
 )
 
 FROM_DRAWS = {
     "cpdag": cpdag_probabilities,
     "path": path_probabilities,
     "blanket": blanket_probabilities,
-    "mcse": lambda record: share_mcse(record, np.zeros(0, bool)),
     "graphs": lambda record: top_graphs(record, 1),
-    "mass": lambda record: top_mass(record, 1),
     "classes": lambda record: top_classes(record, 1),
 }
 
@@ -177,47 +173,6 @@ def test_four_thousand_graphs_of_a_hundred_nodes_take_well_under_a_second():
         assert time.thread_time() - start < 0.8
 
 
-# --- Monte-Carlo errors ----------------------------------------------------------------------------------------------
-
-
-def record_of_switches(values):
-    """Draws of a graph of two nodes whose edge is there or not; whether each unique graph has it."""
-    graphs = np.zeros((*values.shape, 2, 2), bool)
-    graphs[..., 0, 1] = values
-    record = record_of(graphs)
-    return record, np.diff(record.graph_offsets) == 1
-
-
-@pytest.mark.parametrize(("stay", "inflation"), [(0.0, 1.0), (0.8, 9.0)])
-def test_error_of_a_share_is_the_spread_of_repeated_runs(stay, inflation):
-    """A share kept with probability `stay`, else drawn anew, has variance p(1−p)/N × (1+stay)/(1−stay)."""
-    rng = np.random.default_rng(3)
-    share, repeats, chains, draws = 0.3, 100, 4, 400
-    fresh = rng.random((repeats, chains, draws)) < share
-    kept = rng.random((repeats, chains, draws)) < stay
-    kept[..., 0] = False
-    source = np.maximum.accumulate(np.where(kept, 0, np.arange(draws)), axis=-1)
-    values = np.take_along_axis(fresh, source, axis=-1)
-    reported = np.array([share_mcse(*record_of_switches(run)) for run in values])
-    truth = np.sqrt(share * (1 - share) * inflation / (chains * draws))
-    # The larger of two estimates, so a little too large on average.
-    assert 0.9 * truth < np.sqrt((reported**2).mean()) < 1.35 * truth
-    misses = abs(values.mean(axis=(1, 2)) - share)
-    assert np.mean(misses < 2 * reported) > 0.84  # of 100 runs, if 95 % are covered: fails once in 27,000
-    if stay:  # draws taken for independent ones
-        assert np.mean(misses < 2 * np.sqrt(share * (1 - share) / (chains * draws))) < 0.84
-
-
-def test_shares_that_never_change_have_no_known_error():
-    record, present = record_of_switches(np.random.default_rng(1).random((2, 30)) < 0.5)
-    assert np.isnan(share_mcse(record, np.array([True, True])))
-    assert np.isnan(share_mcse(record, np.array([False, False])))
-    assert share_mcse(record, present) == pytest.approx(share_mcse(record, ~present))
-    for wrong in (np.array([True]), np.array([1.0, 0.0])):
-        with pytest.raises(ParnidagError, match="holds: must be a bool array with an entry for each of the 2 unique"):
-            share_mcse(record, wrong)
-
-
 # --- graphs on top ---------------------------------------------------------------------------------------------------
 
 
@@ -257,15 +212,6 @@ def test_codes_are_compared_as_numbers():
     assert codes == sorted(codes)
 
 
-def test_top_mass_sums_the_most_frequent():
-    graphs = drawn(6)
-    record = record_of(graphs)
-    often = np.sort(np.unique(graphs.reshape(-1, 36), axis=0, return_counts=True)[1])[::-1]
-    for k in (1, 3, len(often), 1000):
-        assert top_mass(record, k) == pytest.approx(often[:k].sum() / often.sum())
-    assert top_mass(record, 1000) == 1.0
-
-
 def test_top_classes_gather_equivalent_graphs():
     rng = np.random.default_rng(6)
     graphs = all_dags(4)[rng.integers(0, 543, (2, 400))]
@@ -286,7 +232,7 @@ def test_top_classes_gather_equivalent_graphs():
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
-@pytest.mark.parametrize("function", [top_graphs, top_mass, top_classes])
+@pytest.mark.parametrize("function", [top_graphs, top_classes])
 def test_k_must_be_a_count(function, k):
     with pytest.raises(ParnidagError, match="k: must be a whole number of at least 1"):
         function(record_of(drawn(3)), k)

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parnidag import referee
 from parnidag._version import __version__
@@ -16,6 +17,7 @@ from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
+from parnidag.prior_marginals import prior_marginals
 from parnidag.progress import Progress, make_progress
 from parnidag.referee_draws import draw_graphs
 from parnidag.results.assemble import record_of_run, record_of_solution, software
@@ -123,11 +125,13 @@ def sample(
     with make_progress(progress, plan.chains) as display:
         if score is None or isinstance(score, str):
             display.note(f"score: {target.score}")
+        with run.stage(display, "prior"):
+            before = _prior_marginals(target)
         if given is None:
             _make_space(run, table, display)
         run.prepare(display)
         run.execute(executor, display)
-    return Posterior(record_of_run(run, time.perf_counter() - began))
+    return Posterior(record_of_run(run, time.perf_counter() - began, before))
 
 
 def exact(
@@ -185,7 +189,7 @@ def exact(
         "timings": {"exact": time.perf_counter() - began},
         "cancellation": solution.cancellation,
     }
-    return Posterior(record_of_solution(target, solution, graphs, settings))
+    return Posterior(record_of_solution(target, solution, graphs, settings, _prior_marginals(target)))
 
 
 def _refuse_unavailable(**arguments: object) -> None:
@@ -240,6 +244,11 @@ def _check_numbers(draws: object, tune: object, thin: object, chains: object) ->
 
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
     return Target.build(data, choose_score(score, data), EdgePrior() if prior is None else prior)
+
+
+def _prior_marginals(target: Target) -> NDArray[np.float64]:
+    """Return how probable each edge is before the data."""
+    return prior_marginals(target.problem.log_odds, target.problem.status, target.max_parents)
 
 
 def _make_space(run: Run, table: Data, display: Progress) -> None:

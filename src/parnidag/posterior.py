@@ -54,7 +54,7 @@ class Posterior(PosteriorGraphs):
     Posterior: 2 nodes, exact
       rain → wet                                           0.75
       wet → rain                                           0.20
-      exact: no Monte-Carlo error
+      exact: edge probabilities have no Monte-Carlo error
     >>> posterior.edge_probabilities.loc["rain", "wet"].item()
     0.75
     """
@@ -105,12 +105,14 @@ class Posterior(PosteriorGraphs):
         -------
         pandas.DataFrame
             Columns `parent`, `child`, `probability`; `mcse`, the Monte-Carlo standard error of the probability; `ess`,
-            the number of independent graphs it is worth; `rhat`, split R-hat; `prior`, the edge's marginal probability
-            under the prior; `bayes_factor`, by which the data multiply its odds; and `evidence`: "included" from a
-            Bayes factor of 10, "excluded" up to 1/10, "inconclusive" between, "required" or "forbidden" where the prior
-            leaves no choice. `mcse`, `ess` and `rhat` are <NA> for an edge that never changed, for which a run cannot
-            know them, for exact results, which have no error, and beyond the 20,000 most frequent edges, for which
-            alone they are kept.
+            the number of independent graphs it is worth, out of all kept iterations, not only stored draws; `rhat`,
+            split R-hat; `prior`, the edge's marginal probability under the prior; `bayes_factor`, by which the data
+            multiply its odds (a bound, from the number of kept iterations, for an edge that a run has always or never
+            seen); and `evidence`: "included" from a Bayes factor of 10, "excluded" up to 1/10, "inconclusive" between,
+            "required" or "forbidden" where the prior leaves no choice, "not considered" outside a search space that the
+            sampler cannot leave. `mcse`, `ess` and `rhat` are <NA> for an edge that never changed, for which a run
+            cannot know them, for exact results, which have no error, and beyond the 20,000 most frequent edges, for
+            which alone they are kept.
         """
         _check_min_probability(min_probability)
         return edge_table(self._record, self._probabilities, min_probability)
@@ -163,6 +165,11 @@ class Posterior(PosteriorGraphs):
             for the edges that any draw has, and `edge_count` (chain, draw). Group `sample_stats`: `lp` (chain, draw),
             the log posterior. Group `edges`: `probability` (parent, child). Settings and statistics of the chains are
             JSON attributes of the root.
+
+        Notes
+        -----
+        ArviZ 1.x works on the tree itself: ``arviz.summary(posterior.to_datatree())``. ArviZ 0.23 wants it in its own
+        form first: ``arviz.summary(arviz.from_datatree(posterior.to_datatree()))``.
         """
         _check_min_probability(min_probability)
         from parnidag.results.datatree import datatree_of
@@ -187,7 +194,7 @@ class Posterior(PosteriorGraphs):
         Parameters
         ----------
         path : path, default "report.html"
-            The file to write; an existing one is replaced in one step.
+            The file to write, ending in ``.html``; an existing one is replaced in one step.
         title : str, optional
             Heading of the report.
 
@@ -196,6 +203,8 @@ class Posterior(PosteriorGraphs):
         pathlib.Path
             The file written.
         """
+        if Path(path).suffix.lower() not in (".html", ".htm") and not Path(path).is_dir():
+            raise ParnidagError(f"path: the report is an HTML file, so name it *.html, not {path}")
         from parnidag.report.build import write_report
 
         return write_report(self, path, title=title)

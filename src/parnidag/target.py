@@ -31,7 +31,6 @@ from parnidag.net import (
     recompute_log_posterior,
 )
 from parnidag.prior import FREE, REQUIRED, EdgePrior
-from parnidag.prior_marginals import prior_marginals
 from parnidag.scores.external import NO_FUNCTION
 from parnidag.scores.table import Score
 
@@ -94,10 +93,6 @@ class Target:
     def max_parents(self) -> int:
         """The most parents a node can have."""
         return int(self.problem.max_parents)
-
-    def prior_marginals(self) -> Floats:
-        """Return the prior probability of every edge, which is not h: graphs with cycles have no weight."""
-        return prior_marginals(self.problem.log_odds, self.problem.status, self.max_parents)
 
     @property
     def required(self) -> Adjacency:

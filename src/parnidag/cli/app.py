@@ -44,6 +44,9 @@ PIPE_WIDTH = 250
 LONG_SECONDS = 2.0
 """From here on, `exact` says beforehand how long it takes."""
 
+DIFFERENCE = 0.05
+"""`compare` lists edges that differ by more than this."""
+
 DEMO_DRAWS = 500
 """Half the default, which is plenty for the demo's network and keeps it to a few seconds."""
 
@@ -197,7 +200,7 @@ def report(
         Open the report in the browser.
     """
     path = result.with_suffix(".html") if output is None else output
-    check_report(path, result)
+    check_report(path, result, option="--output")
 
     from parnidag.storage import load
 
@@ -209,7 +212,7 @@ def report(
 def compare(
     *results: Path,
     truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
-    difference: float = 0.05,
+    difference: float | None = None,
 ) -> int:
     """Compare saved results with one another, or with a known graph.
 
@@ -220,14 +223,19 @@ def compare(
     truth
         The true graph: a row for each parent, a column for each child, 1 for an edge ("parnidag simulate --truth").
     difference
-        List the edges whose probabilities differ by more than this.
+        With two results: list the edges whose probabilities differ by more than this. Default: 0.05.
     """
     if len(results) < (1 if truth is not None else 2):
         raise ParnidagError("compare needs two results (FILE.nc), or one and --truth FILE.csv")
     if len(results) > 2 and truth is None:
         raise ParnidagError(f"compare takes two results, not {len(results)}; any number with --truth FILE.csv")
-    if not 0 <= difference <= 1:
-        raise ParnidagError(f"--difference {difference:g} must be between 0 and 1")
+    if difference is not None and len(results) != 2:
+        raise ParnidagError(
+            f"--difference belongs to two results, not {len(results)}: they alone are listed edge by edge"
+        )
+    least = DIFFERENCE if difference is None else difference
+    if not 0 <= least <= 1:
+        raise ParnidagError(f"--difference {least:g} must be between 0 and 1")
 
     from parnidag.storage import load
 
@@ -236,7 +244,7 @@ def compare(
         raise ParnidagError("compare: a result is named twice")
     if len(found) == 2:
         first, second = found.values()
-        print_differences(first, second, difference)
+        print_differences(first, second, least)
     if truth is not None:
         print_against_truth(found, truth)
     return 0

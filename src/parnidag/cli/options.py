@@ -304,11 +304,11 @@ def demo_report_path() -> Path:
     return here if os.access(Path(), os.W_OK) else Path(tempfile.gettempdir()) / DEMO_REPORT
 
 
-def check_report(path: Path | None, *others: Path | None) -> None:
+def check_report(path: Path | None, *others: Path | None, option: str = "--report") -> None:
     """Refuse a report that cannot be written, before hours are spent on it."""
-    if path is not None and path.suffix not in (".html", ".htm"):
-        raise ParnidagError(f"--report {path}: the report is an HTML file, so name it *.html")
-    check_writable("--report", path, *others)
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise ParnidagError(f"{option} {path}: the report is an HTML file, so name it *.html")
+    check_writable(option, path, *others)
 
 
 def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> None:

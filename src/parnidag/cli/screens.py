@@ -84,6 +84,8 @@ def print_conclusion(posterior: Posterior) -> None:
 def in_option_words(text: str) -> str:
     """Turn the library's way of naming arguments into options: draws=4000 becomes --draws 4000."""
     text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
+    text = re.sub(r"^path: ", "", text)  # on the command line a file has no name but its own
+    text = re.sub(r"^truth: ", "--truth: ", text)
     text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
     for ours, theirs in (
         ("parnidag.sample", "parnidag sample"),
@@ -145,7 +147,8 @@ def print_table(headings: list[str], rows: list[list[str]]) -> None:
 def _that_fit(headings: list[str], widths: list[int], width: int) -> tuple[list[int], list[str]]:
     """Choose the columns, and shorten their headings, for a terminal of this width."""
     shown = list(range(len(headings)))
-    for dropped in ("rhat", "ess", "mcse", "evidence"):  # what a narrow terminal loses, in this order
+    # What a narrow terminal loses, in this order.
+    for dropped in ("in MC errors", "difference", "rhat", "ess", "mcse", "evidence"):
         if sum(widths[k] + 2 for k in shown) <= width:
             return shown, headings
         shown = [k for k in shown if headings[k] != dropped]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,12 +44,10 @@ def print_against_truth(results: Mapping[str, Posterior], truth: Path) -> None:
 
     columns = {name: evaluate(posterior, truth) for name, posterior in results.items()}
     figures = next(iter(columns.values())).index
-    rows = [[figure, *(_figure(column[figure]) for column in columns.values())] for figure in figures]
+    rows = [[figure, *(cell(column[figure], _format(figure)) for column in columns.values())] for figure in figures]
     print_table(["against the truth", *columns], rows)
 
 
-def _figure(value: float) -> str:
-    """Write whole numbers as such, and a figure that does not exist as a dash."""
-    if value != value:
-        return "-"
-    return f"{value:.0f}" if float(value).is_integer() and abs(value) > 1 else f"{value:.3f}"
+def _format(figure: str) -> str:
+    """Choose how to write a figure by its name: a distance of 1 is a count, an area of 1 is not."""
+    return ".0f" if re.search(r"(edges|shd|shd_twice|shd_cpdag|sid|_distance)$", figure) else ".3f"

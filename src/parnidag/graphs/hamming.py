@@ -24,19 +24,22 @@ SLACK = 1e-9
 """How far rounding may take a probability out of its bounds."""
 
 
-def expected_shd(probabilities: Floats, adjacency: Adjacency, reversal: int = 1) -> float:
+def expected_shd(probabilities: Floats, adjacency: Adjacency, reversal: int = 1, *, undirected: bool = True) -> float:
     """Return the posterior expectation of the structural Hamming distance (SHD) to a graph.
 
-    The SHD counts the pairs of nodes in which two graphs differ.
+    The SHD counts the edges to add, remove or turn to make one graph the other, as `metrics.shd` does.
 
     Parameters
     ----------
     probabilities : (n, n) array
         Probability of each edge i → j.
     adjacency : (n, n) array of 0 and 1
-        The graph, which may have cycles. A pair joined in both directions differs from all that a DAG can have.
+        The graph, which may have cycles.
     reversal : 1 or 2
         What an edge that points the wrong way counts: 1, or 2 for a missing and an extra edge.
+    undirected : bool, default True
+        Whether a pair joined in both directions is one undirected edge, always one step away from what a DAG can have,
+        or two edges: then it is two steps away from no edge.
 
     Examples
     --------
@@ -50,11 +53,12 @@ def expected_shd(probabilities: Floats, adjacency: Adjacency, reversal: int = 1)
     graph = _check_digraph(adjacency, len(edges))
     if isinstance(reversal, bool) or reversal not in (1, 2):
         raise ParnidagError(f"reversal: what a reversed edge counts must be 1 or 2, not {reversal!r}")
-    if reversal == 2:
-        return float(np.where(graph, 1.0 - edges, edges).sum())
-    none = 1.0 - edges - edges.T
-    agreement = np.where(graph & ~graph.T, edges, 0.0).sum() + np.triu(np.where(graph | graph.T, 0.0, none), 1).sum()
-    return float(len(edges) * (len(edges) - 1) / 2 - agreement)
+    steps = np.where(graph, 1.0 - edges, edges).sum()
+    if reversal == 1:
+        steps -= edges.T[graph & ~graph.T].sum()
+    if undirected:
+        steps -= np.triu(graph & graph.T).ravel() @ (1.0 - edges - edges.T).ravel()
+    return float(steps)
 
 
 def consensus(probabilities: Floats) -> Adjacency:

@@ -16,7 +16,6 @@ from parnidag.plots._axes import (
     VERMILLION,
     Floats,
     axes_for,
-    check_posterior,
     counted,
     describe,
     edge_name,
@@ -25,8 +24,7 @@ from parnidag.plots._axes import (
     unit_limits,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
-from parnidag.results.edge_table import edge_figures
-from parnidag.wording import shorten
+from parnidag.results.differences import side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,18 +65,12 @@ def compare(
     >>> plots.compare(one, other, names=("Gaussian", "BGe")).get_xlabel()
     'edge probability, Gaussian'
     """
-    check_posterior(a, "a")
-    check_posterior(b, "b")
-    if set(a.nodes) != set(b.nodes):
-        missing = [name for name in (*a.nodes, *b.nodes) if (name in a.nodes) != (name in b.nodes)]
-        raise ParnidagError(f"b: must be on the same nodes as a; only one of them has {shorten(missing)}")
+    matched = side_by_side(a, b, ("a", "b"))
     if isinstance(names, str) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ParnidagError(f"names: must be two texts, what to call a and b, not {names!r}")
     nodes, n = a.nodes, len(a.nodes)
     off_diagonal = ~np.eye(n, dtype=bool)
-    places = [b.nodes.index(name) for name in nodes]
-    x, x_error = (matrix[off_diagonal] for matrix in _with_errors(a))
-    y, y_error = (matrix[np.ix_(places, places)][off_diagonal] for matrix in _with_errors(b))
+    x, y, x_error, y_error = (matrix[off_diagonal] for matrix in matched)
     seen = np.flatnonzero((x > 0) | (y > 0))
     x, y, x_error, y_error = x[seen], y[seen], x_error[seen], y_error[seen]
     apart = differing(x, y, x_error, y_error, (_effective(a), _effective(b))) & (np.abs(x - y) >= _VISIBLE)
@@ -112,16 +104,6 @@ def compare(
     unit_limits(ax)
     open_frame(ax)
     return ax
-
-
-def _with_errors(posterior: Posterior) -> tuple[Floats, Floats]:
-    """Return edge probabilities and their Monte-Carlo errors: 0 if exact, NaN if not known."""
-    record, probabilities = posterior.record, posterior.edge_probabilities.to_numpy()
-    if record.exact_probabilities is not None:
-        return probabilities, np.zeros_like(probabilities)
-    errors = np.full(probabilities.size, np.nan)
-    errors[record.edge_codes] = edge_figures(record, probabilities.ravel()[record.edge_codes])["mcse"]
-    return probabilities, errors.reshape(probabilities.shape)
 
 
 def _effective(posterior: Posterior) -> float:

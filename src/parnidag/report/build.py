@@ -84,8 +84,8 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
     from markupsafe import Markup
 
     settings, diagnostics = posterior.settings, posterior.diagnostics()
-    exact = posterior.log_evidence is not None
     record = posterior.record
+    exact = record.exact_probabilities is not None
     data = page_data(posterior, heading)
     names, n = data["nodes"], len(data["nodes"])
     labels = [label(name) for name in names]
@@ -99,6 +99,7 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
         "answer": answer(count_pairs(posterior.edge_probabilities.to_numpy(), settings.get("n_rows"))),
         "banner": banner(posterior),
         "exact": exact,
+        "drawn": bool(record.graph_index.size),
         "data": data,
         "data_script": Markup(as_script(data)),
         "columns": [(name, *COLUMN_HEADINGS[name]) for name in columns],
@@ -107,7 +108,7 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
         "readings": readings(diagnostics, len(record.batch_iterations)),
         "chain_heads": chain_heads,
         "chain_rows": chain_rows,
-        "settings": setting_groups(settings, posterior.log_evidence),
+        "settings": setting_groups(settings, exact, posterior.log_evidence),
         "column_heads": column_heads,
         "column_rows": column_rows,
         "call": reproducing_call(settings, exact),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,13 @@ Floats = NDArray[np.float64]
 
 FLOORS = (0.01, 0.02, 0.05, 0.1, 0.2)
 MOST_EDGES = 3000
-"""Edges listed at most, if a floor from the list above achieves it: enough for anybody, and still a small file."""
+"""Edges listed at most, whatever the result: enough for anybody, and still a small file."""
+
+SURE_FROM = 0.9
+"""Edges, and pairs of nodes, with this probability count as sure."""
+
+OPEN_FROM = 0.1
+"""Pairs joined with a probability between this and the one above count as left open."""
 
 THRESHOLD = 0.25
 """Where the slider stands at first: of an edge whose direction is open, both directions are seen."""
@@ -42,7 +49,7 @@ def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
     probabilities = posterior.edge_probabilities.to_numpy()
     consensus = posterior.consensus_graph().adjacency
     names = [shown_name(name) for name in posterior.nodes]
-    floor = listing_floor(probabilities)
+    listing = choose_listing(probabilities)
     drawing = picture(names, probabilities, consensus)
     drawn = bool(posterior.record.graph_index.size)
     small = len(names) <= MOST_NODES_OF_MATRICES
@@ -50,10 +57,14 @@ def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
         "title": title,
         "file": "parnidag",
         "nodes": names,
-        "floor": floor,
-        "threshold": THRESHOLD,
-        **edge_rows(posterior, floor),
-        "classes": _class_rows(posterior, floor) if drawn else [],
+        "floor": listing.floor,
+        "listed": listing.listed,
+        "unlisted": listing.unlisted,
+        "threshold": max(THRESHOLD, listing.floor),
+        **edge_rows(posterior, listing.floor),
+        "unsettled": np.argwhere(np.triu(unsettled(probabilities))).tolist(),
+        "open": np.argwhere(np.triu(left_open(probabilities))).tolist(),
+        **(_class_rows(posterior, listing) if drawn else {"classes": [], "unlisted_class": ""}),
         **drawing,
         "order": heat_order(consensus, np.array(drawing["places"])),
         "matrix": packed(probabilities) if small else None,
@@ -75,17 +86,51 @@ def as_script(data: dict[str, Any]) -> str:
     return text
 
 
-def listing_floor(probabilities: Floats) -> float:
-    """Return the smallest probability that is listed: 0.01 unless that would list too many edges."""
-    return next((floor for floor in FLOORS if (probabilities >= floor).sum() <= MOST_EDGES), FLOORS[-1])
+# ── what is listed ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which edges the page lists, and in which words it says so."""
+
+    floor: float
+    """Where the slider ends: a hundredth that no listed edge is below."""
+    listed: str
+    unlisted: str
+    """What is known of the probability of an edge that is not listed."""
+
+
+def choose_listing(probabilities: Floats) -> Listing:
+    """List edges from 0.01 on, from a higher floor if those are too many, and at worst just the most probable."""
+    for floor in FLOORS:
+        if (probabilities >= floor).sum() <= MOST_EDGES:
+            return Listing(floor, f"with probability {floor} or more", f"below {floor}")
+    least = float(np.sort(probabilities, axis=None)[-MOST_EDGES])
+    return Listing(math.floor(least * 100) / 100, f"the {MOST_EDGES:,} most probable", _at_most(least))
+
+
+def _at_most(probability: float) -> str:
+    return f"{math.ceil(probability * 1000) / 1000:g} or less"
+
+
+def unsettled(probabilities: Floats) -> NDArray[np.bool_]:
+    """Mark pairs that are surely joined, although neither direction is sure by itself."""
+    either, larger = probabilities + probabilities.T, np.maximum(probabilities, probabilities.T)
+    return (either >= SURE_FROM) & (larger < SURE_FROM)
+
+
+def left_open(probabilities: Floats) -> NDArray[np.bool_]:
+    """Mark pairs of which it is not known whether they are joined."""
+    either = probabilities + probabilities.T
+    return (either > OPEN_FROM) & (either < SURE_FROM)
 
 
 # ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
-    """Return the names of the columns, and a row for every edge from the floor on, with nodes by number."""
-    table = posterior.summary(min_probability=floor)
+    """Return the names of the columns, and a row for every listed edge, with nodes by number."""
+    table = posterior.summary(min_probability=floor).head(MOST_EDGES)
     place = {name: k for k, name in enumerate(posterior.nodes)}
     parents, children = (table[end].map(place).to_numpy(dtype=int) for end in ("parent", "child"))
     evidence = "evidence" in table and (table["evidence"] != "unknown").any()
@@ -132,13 +177,15 @@ def kept_digits(probability: float) -> float:
     return float(Decimal(repr(float(probability))).quantize(Decimal("0.00001"), rounding=ROUND_DOWN))
 
 
-def _class_rows(posterior: Posterior, floor: float) -> list[list[float]]:
+def _class_rows(posterior: Posterior, listing: Listing) -> dict[str, Any]:
     """Return the marks of equivalence classes: [parent, child, probability, 1 if directed, else 0]."""
-    probabilities = posterior.cpdag_probabilities
+    probabilities, floor = posterior.cpdag_probabilities, listing.floor
     compelled, reversible = probabilities.compelled.to_numpy(), probabilities.reversible.to_numpy()
     rows = [[i, j, kept_digits(compelled[i, j]), 1] for i, j in np.argwhere(compelled >= floor).tolist()]
     rows += [[i, j, kept_digits(reversible[i, j]), 0] for i, j in np.argwhere(np.triu(reversible, 1) >= floor).tolist()]
-    return sorted(rows, key=lambda row: -row[2])
+    rows.sort(key=lambda row: -row[2])
+    unlisted = _at_most(rows[MOST_EDGES - 1][2] + 1e-5) if len(rows) > MOST_EDGES else f"below {floor}"
+    return {"classes": rows[:MOST_EDGES], "unlisted_class": unlisted}
 
 
 # ── matrices ──────────────────────────────────────────────────────────────────────────────────────────────────────────

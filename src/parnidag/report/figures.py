@@ -6,7 +6,7 @@ the style sheet knows, so they follow light and dark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -293,8 +293,3 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 def number(value: float) -> str:
     """Write a tick: with a true minus sign, thousands apart."""
     return f"{value:,.10g}".replace("-", "−")
-
-
-def legend_classes(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Pair the names of series with the classes of their colours."""
-    return [(colour(k), name) for k, name in enumerate(names)]

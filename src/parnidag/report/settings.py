@@ -15,13 +15,13 @@ OWN_SCORES = ("PythonScore", "Compiled")
 Rows = list[tuple[str, str]]
 
 
-def setting_groups(settings: dict[str, Any], log_evidence: float | None) -> list[tuple[str, Rows]]:
+def setting_groups(settings: dict[str, Any], exact: bool, log_evidence: float | None) -> list[tuple[str, Rows]]:
     """Group the settings under headings: (heading, [(name, value)])."""
     prior = dict(settings.get("prior") or {})
     groups = [
         ("Data", _data_rows(settings)),
         ("Model", [("score", _object(settings.get("score"))), *_prior_rows(prior)]),
-        ("Run", _run_rows(settings, log_evidence)),
+        ("Run", _run_rows(settings, exact, log_evidence)),
         ("Versions and times", _version_rows(settings)),
     ]
     return [(heading, [(name, value) for name, value in rows if value]) for heading, rows in groups]
@@ -59,9 +59,7 @@ def _prior_rows(prior: dict[str, Any]) -> Rows:
     ]
 
 
-def _run_rows(settings: dict[str, Any], log_evidence: float | None) -> Rows:
-    exact = log_evidence is not None
-
+def _run_rows(settings: dict[str, Any], exact: bool, log_evidence: float | None) -> Rows:
     def whole(name: str) -> str:
         value = settings.get(name)
         return f"{value:,}" if isinstance(value, int) else ""

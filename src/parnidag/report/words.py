@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.report.facts import OPEN_FROM, SURE_FROM, left_open, unsettled
 from parnidag.report.names import isolated
-from parnidag.results.mode_words import group_lines
+from parnidag.results.mode_words import SHOWN_CHAINS, SHOWN_GROUPS, edge_label, node_list, split_of_chains
 from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT
 
 if TYPE_CHECKING:
     from parnidag.posterior import Posterior
     from parnidag.results.diagnostics import Diagnostics
-
-SURE_FROM = 0.9
-OPEN_FROM = 0.1
+    from parnidag.results.modes import ModeGroup
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Counts:
     rows: int | None
     sure: int
     """Edges with probability 0.9 or more."""
-    undirected: int
+    unsettled: int
     """Pairs joined with probability 0.9 or more, but neither direction has it alone."""
     open: int
     """Pairs joined with a probability between 0.1 and 0.9."""
@@ -59,14 +58,13 @@ class Reading:
 def count_pairs(probabilities: NDArray[np.float64], rows: int | None) -> Counts:
     """Sort all pairs of nodes by how sure the result is of them."""
     upper = np.triu_indices(len(probabilities), 1)
-    either = (probabilities + probabilities.T)[upper]
     larger = np.maximum(probabilities, probabilities.T)[upper]
     return Counts(
         nodes=len(probabilities),
         rows=rows,
         sure=int((larger >= SURE_FROM).sum()),
-        undirected=int(((either >= SURE_FROM) & (larger < SURE_FROM)).sum()),
-        open=int(((either > OPEN_FROM) & (either < SURE_FROM)).sum()),
+        unsettled=int(unsettled(probabilities)[upper].sum()),
+        open=int(left_open(probabilities)[upper].sum()),
     )
 
 
@@ -87,22 +85,19 @@ def answer(counts: Counts) -> str:
     if counts.rows is not None:
         size += f", {number_of(counts.rows, 'row')}"
     sure = f"{number_of(counts.sure, 'edge')} with probability {SURE_FROM} or more"
-    if counts.undirected:
-        sure += f"; {number_of(counts.undirected, 'more pair')} surely joined, but in a direction the data leave open"
-    left = f"{number_of(counts.open, 'pair')} left open" if counts.open else "no other pair left open"
-    return f"{size}: {sure}; {left}."
+    if counts.unsettled:
+        pairs = number_of(counts.unsettled, "more pair" if counts.sure else "pair")
+        sure += f"; {pairs} joined with probability {SURE_FROM} or more, direction not settled"
+    left = number_of(counts.open, "pair") if counts.open else "no pair"
+    return f"{size}: {sure}; {left} left open (joined with probability {OPEN_FROM} to {SURE_FROM})."
 
 
 def banner(posterior: Posterior) -> Banner:
     """Put the verdict into a coloured box."""
     diagnostics = posterior.diagnostics()
-    exact = posterior.log_evidence is not None
-    notes = [_sentence(text) for text in [*diagnostics.advice, *diagnostics.caveats]]
-    for kind, text in group_lines(diagnostics.modes):
-        where = {"slow": "Slow mixing at ", "separated": "Separated modes at "}.get(kind, "")
-        notes.append(_sentence(where + text.replace("see .modes", "see posterior.diagnostics().modes")))
-    notes = [isolated(note, posterior.nodes) for note in notes]
-    if exact:
+    notes = [*diagnostics.advice, *diagnostics.caveats, *_mode_notes(diagnostics.modes)]
+    notes = [isolated(_sentence(note), posterior.nodes) for note in notes]
+    if posterior.record.exact_probabilities is not None:
         text = "All graphs were summed, so these probabilities have no Monte-Carlo error."
         return Banner("good", "Exact", text, notes)
     heading, _, text = diagnostics.verdict.partition(": ")
@@ -111,6 +106,24 @@ def banner(posterior: Posterior) -> Banner:
         notes.insert(0, "Do not use the numbers below as they are.")
     said = isolated(_sentence(text or diagnostics.verdict), posterior.nodes)
     return Banner(kind, _sentence(heading, ""), said, notes)
+
+
+def _mode_notes(groups: Sequence[ModeGroup]) -> list[str]:
+    """Say at which nodes chains disagree, with the edge on which they do most."""
+    notes = []
+    for group in groups[:SHOWN_GROUPS]:
+        parent, child, by_chain = group.edges[0]
+        figures = ", ".join(f"{probability:.2f}" for probability in by_chain[:SHOWN_CHAINS])
+        shown = min(len(by_chain), SHOWN_CHAINS)
+        note = f"{'separated modes' if group.kind == 'separated' else 'slow mixing'} at {node_list(group.nodes)}"
+        note += f"; probability of {edge_label(parent, child)} in chains 1 to {shown}: {figures}"
+        if group.kind == "separated":
+            note += f"; {split_of_chains(group.chain_groups)} go together"
+            note += ", each where it started" if group.by_start else ""
+        notes.append(note)
+    if len(groups) > SHOWN_GROUPS:
+        notes.append(f"and {len(groups) - SHOWN_GROUPS} more groups of nodes: see posterior.diagnostics().modes")
+    return notes
 
 
 def _sentence(text: str, stop: str = ".") -> str:
@@ -170,16 +183,19 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
             Reading(
                 "Effective draws a second",
                 f"{diagnostics.effective_draws_per_second:,.3g}",
-                "Of the log posterior, for each second of computing time, tuning included.",
+                "Of the log posterior, for each second of computing time of the chains alone, without the search "
+                "before them.",
             )
         )
     return listed
 
 
 def _mass(diagnostics: Diagnostics) -> str:
-    shares = diagnostics.top_graphs_mass
+    if not diagnostics.top_graphs_mass:
+        return "No draws were stored."
+    shares = {top: share for top, share in diagnostics.top_graphs_mass.items() if top < diagnostics.distinct_graphs}
     if not shares:
-        return "The posterior is spread over many graphs; no single one stands for it."
+        return "All draws are the same graph."
     told = ", ".join(
         f"the {'most frequent' if top == 1 else f'top {top}'} {share:.1%}" for top, share in shares.items()
     )

@@ -22,7 +22,7 @@ DETAILED_EDGES = 20_000
 """Edges that are counted batch by batch; a long run over many nodes sees nearly all n(n − 1) of them once."""
 
 
-def record_of_run(run: Run, seconds: float) -> RunRecord:
+def record_of_run(run: Run, seconds: float, prior: NDArray[np.float64]) -> RunRecord:
     """Put what the chains collected into a result."""
     draws = min(log.draws for log in run.logs)
     required = edge_codes(run.target.required)
@@ -60,7 +60,7 @@ def record_of_run(run: Run, seconds: float) -> RunRecord:
         best_log_posterior=best_score,
         statistics=_statistics(run),
         settings=settings,
-        prior_probabilities=run.target.prior_marginals(),
+        prior_probabilities=prior,
         **_starts(run),
     )
 
@@ -179,7 +179,7 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
 
 
 def record_of_solution(
-    target: Target, solution: Solution, graphs: NDArray[np.bool_], settings: dict[str, Any]
+    target: Target, solution: Solution, graphs: NDArray[np.bool_], settings: dict[str, Any], prior: NDArray[np.float64]
 ) -> RunRecord:
     """Put an exact solution and its draws, if any, into a result."""
     n = target.n_nodes
@@ -202,6 +202,6 @@ def record_of_solution(
         best_log_posterior=float("nan") if best is None else float(unique_scores[best]),
         settings=settings,
         exact_probabilities=solution.edge_probabilities,
-        prior_probabilities=target.prior_marginals(),
+        prior_probabilities=prior,
         log_evidence=solution.log_total,
     )

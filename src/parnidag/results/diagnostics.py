@@ -26,11 +26,12 @@ from parnidag.results.convergence import (
     rank_rhat,
     tail_ess,
 )
+from parnidag.results.edge_table import unsure_classes
 from parnidag.results.mode_words import edge_label as edge_label
 from parnidag.results.mode_words import group_lines
 from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
 from parnidag.results.record import RunRecord
-from parnidag.results.verdict import DISAGREEMENT_LIMIT, RHAT_LIMIT, exact_verdict, judge, shown
+from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT, exact_verdict, judge, shown
 
 WORST_EDGES = 10
 """How many of the edges that the chains disagree on most are named."""
@@ -82,7 +83,10 @@ class Diagnostics:
         Share of the stored draws that are one of the 1, 10 and 100 most frequent graphs; empty without draws. A small
         share says that no single graph stands for the posterior.
     effective_draws_per_second : float or None
-        Effective sample size of the log posterior for each CPU second of all chains, tuning included.
+        Effective sample size of the log posterior for each CPU second of all chains, tuning included, the search
+        before it not; None with too few effective draws to tell.
+    evidence_unsure : int
+        Edges whose class of evidence two Monte-Carlo errors up or down would change.
     converged : bool or None
         None when it cannot be said: one chain that looks settled, or too few draws to judge.
     verdict : str
@@ -117,6 +121,7 @@ class Diagnostics:
     distinct_graphs: int
     top_graphs_mass: dict[int, float]
     effective_draws_per_second: float | None
+    evidence_unsure: int
     converged: bool | None
     verdict: str
     advice: list[str]
@@ -156,7 +161,8 @@ class Diagnostics:
             "log posterior": f"R-hat {shown(self.rhat_log_posterior)}, ESS {shown(self.ess_log_posterior, 0)} bulk, "
             f"{shown(self.ess_tail_log_posterior, 0)} tail",
             "edges": f"R-hat at most {shown(self.rhat_edges_max)}, {self.edges_rhat_above} above {RHAT_LIMIT}; "
-            f"ESS at least {shown(self.ess_edges_min, 0)}",
+            f"ESS at least {shown(self.ess_edges_min, 0)}"
+            + (f"; the class of evidence of {self.evidence_unsure} is within error" if self.evidence_unsure else ""),
             "graphs": self._about_graphs(),
             "between chains": f"differ by at most {shown(self.disagreement_max, 3)}, "
             f"root mean square {shown(self.disagreement_rms, 4)}",
@@ -226,6 +232,7 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "chain_groups": common_chain_groups(modes),
     }
     figures |= _graph_figures(record, figures["ess_log_posterior"])
+    figures["evidence_unsure"] = unsure_classes(record, chains.mean(axis=0)) if len(chains) else 0
     verdict = exact_verdict() if record.exact_probabilities is not None else judge(record, figures, spread)
     return Diagnostics(**figures, **_run_figures(record), **verdict)
 
@@ -256,10 +263,11 @@ def _graph_figures(record: RunRecord, ess: float | None) -> dict[str, Any]:
     """Say how many graphs the draws are spread over, and how many effective draws a CPU second brings."""
     counts = np.sort(np.bincount(record.graph_index.ravel(), minlength=1))[::-1]
     seconds = float(np.sum(record.statistics.get("cpu_seconds", 0.0)))
+    enough = ESS_LIMIT_PER_CHAIN * len(record.log_posterior)
     return {
         "distinct_graphs": len(record.graph_offsets) - 1,
         "top_graphs_mass": {count: float(counts[:count].sum() / counts.sum()) for count in TOP_COUNTS if counts.sum()},
-        "effective_draws_per_second": ess / seconds if ess is not None and seconds > 0 else None,
+        "effective_draws_per_second": ess / seconds if ess is not None and ess >= enough and seconds > 0 else None,
     }
 
 

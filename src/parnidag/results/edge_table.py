@@ -13,6 +13,9 @@ from parnidag.results.record import RunRecord
 
 Floats = NDArray[np.float64]
 
+RESTRICTED = ("OrderMCMC", "PartitionMCMC", "IterativeMCMC")
+"""Samplers that never leave their search space, but for one parent more where their tables say so."""
+
 BAYES_FACTOR_LIMIT = 10.0
 """From this Bayes factor on an edge counts as included, up to its inverse as excluded: "strong" since Jeffreys."""
 
@@ -33,16 +36,40 @@ def edge_table(record: RunRecord, probabilities: Floats, min_probability: float)
         everywhere = np.full(n * n, np.nan)
         everywhere[record.edge_codes] = values
         table[name] = with_gaps(everywhere[listed])
-    prior = (
-        np.full(len(listed), np.nan)
-        if record.prior_probabilities is None
-        else record.prior_probabilities.ravel()[listed]
-    )
-    factors = bayes_factors(flat[listed], prior)
+    prior = prior_of(record)[listed]
+    factors = bayes_factors(resolved(record, flat[listed]), prior)
+    unasked = ~considered_edges(record).ravel()[listed] & (flat[listed] == 0) & (prior > 0)
     table["prior"] = with_gaps(prior)
-    table["bayes_factor"] = with_gaps(factors)
-    table["evidence"] = evidence_classes(factors, prior)
+    table["bayes_factor"] = with_gaps(np.where(unasked, np.nan, factors))
+    table["evidence"] = np.where(unasked, "not considered", evidence_classes(factors, prior))
     return pd.DataFrame(table)
+
+
+def prior_of(record: RunRecord) -> Floats:
+    """Return the prior marginal of every edge by code; NaN if the result does not know it."""
+    if record.prior_probabilities is None:
+        return np.full(len(record.nodes) ** 2, np.nan)
+    return record.prior_probabilities.ravel()
+
+
+def resolved(record: RunRecord, probabilities: Floats) -> Floats:
+    """Keep probabilities away from 0 and 1 by half an iteration: a run cannot tell certain from nearly so."""
+    if record.exact_probabilities is not None:
+        return probabilities
+    half = 0.5 / max(int(record.batch_iterations.sum()), 1)
+    return np.clip(probabilities, half, 1.0 - half)
+
+
+def considered_edges(record: RunRecord) -> NDArray[np.bool_]:
+    """Say which edges the sampler could have found: those of the search space, if its law is restricted to one."""
+    n = len(record.nodes)
+    space = record.settings.get("space")
+    name = dict(record.settings.get("sampler") or {}).get("name")
+    if not space or name not in RESTRICTED or space.get("plus_one"):
+        return np.ones((n, n), bool)
+    from parnidag.space.searchspace import SearchSpace  # only here: it brings in the compiler
+
+    return SearchSpace.read(record.nodes, space).considered
 
 
 def edge_figures(record: RunRecord, probabilities: Floats) -> dict[str, Floats]:
@@ -87,6 +114,26 @@ def evidence_classes(factors: Floats, prior: Floats) -> NDArray[np.object_]:
     ]
     words = ["unknown", "required", "forbidden", "included", "excluded"]
     return np.select(conditions, words, "inconclusive").astype(object)
+
+
+def unsure_classes(record: RunRecord, probabilities: Floats) -> int:
+    """Count the edges whose class of evidence two Monte-Carlo errors up or down would change.
+
+    Parameters
+    ----------
+    record : RunRecord
+    probabilities : (edge,) array
+        Of the edges that `record` counts.
+    """
+    if record.exact_probabilities is not None or record.prior_probabilities is None:
+        return 0
+    mcse = edge_mcse(record.batch_counts, record.batch_iterations)
+    prior = prior_of(record)[record.edge_codes]
+    low, high = (
+        evidence_classes(bayes_factors(resolved(record, np.clip(shifted, 0.0, 1.0)), prior), prior)
+        for shifted in (probabilities - 2.0 * mcse, probabilities + 2.0 * mcse)
+    )
+    return int(((low != high) & ~np.isnan(mcse)).sum())
 
 
 def with_gaps(values: Floats) -> pd.api.extensions.ExtensionArray:

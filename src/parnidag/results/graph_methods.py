@@ -137,13 +137,13 @@ class PosteriorGraphs:
         Returns
         -------
         networkx.DiGraph
-            All nodes, and the edges with an attribute `probability`.
+            All nodes, and the edges with an attribute `probability`. The attribute `kind` of the graph is "digraph".
         """
         if not is_number(threshold) or not 0 < threshold <= 1:
             raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {threshold!r}")
         import networkx as nx
 
-        graph = nx.DiGraph()
+        graph = nx.DiGraph(kind="digraph")  # or else a pair joined both ways would be read as an undirected edge
         graph.add_nodes_from(self._record.nodes)
         for parent, child in np.argwhere(self._probabilities >= threshold).tolist():
             probability = float(self._probabilities[parent, child])
@@ -172,7 +172,6 @@ class PosteriorGraphs:
         list of Graph
             Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
         """
-        _check_count("k", k)
         from parnidag.results.summaries import top_graphs
 
         found = []
@@ -181,6 +180,37 @@ class PosteriorGraphs:
             probability = math.exp(log_posterior - self.log_evidence) if exact else share  # type: ignore[operator]
             found.append(self._named(adjacency, "dag", log_posterior=log_posterior, probability=probability))
         return found
+
+    def top_classes(self, k: int = 10) -> list[Graph]:
+        """Return the Markov equivalence classes that were drawn most often, the most frequent first.
+
+        Data alone cannot tell the graphs of a class apart, so a posterior that spreads over many graphs may still be
+        sure of the class.
+
+        Parameters
+        ----------
+        k : int, default 10
+            At most so many.
+
+        Returns
+        -------
+        list of Graph
+            CPDAGs, each with its `probability`: the share of the stored draws that belong to the class, also if the
+            result is exact.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1).values
+        >>> parnidag.exact(data, draws=100, seed=1).top_classes(1)
+        [Graph: CPDAG, 2 nodes, 1 edge, probability 1
+          X0 — X1]
+        """
+        from parnidag.graphs.named import Graph
+        from parnidag.results.summaries import top_classes
+
+        nodes = self._record.nodes
+        return [Graph(nodes, top.adjacency, "cpdag", probability=top.share) for top in top_classes(self._record, k)]
 
     def median_graph(self) -> Graph:
         """Return the edges that more than half of the posterior has.
@@ -244,6 +274,11 @@ class PosteriorGraphs:
             Anything that `parnidag.graphs.as_graph` takes: an adjacency matrix, a data frame, a networkx graph …
         reversal : "once" or "twice"
             Whether an edge that points the other way counts as one mistake, or as one missing and one too many.
+
+        Notes
+        -----
+        It counts as `parnidag.metrics.shd` does: an undirected edge of a CPDAG is one edge, a pair that a directed
+        graph joins both ways (`graph` can have such) is two.
         """
         from parnidag.graphs.named import as_graph
         from parnidag.results.summaries import expected_shd
@@ -251,7 +286,8 @@ class PosteriorGraphs:
         if reversal not in ("once", "twice"):
             raise ParnidagError(f'reversal: must be "once" or "twice", not {reversal!r}')
         other = as_graph(graph, nodes=self._record.nodes)
-        return expected_shd(self._probabilities, other.adjacency, 1 if reversal == "once" else 2)
+        counted = 1 if reversal == "once" else 2
+        return expected_shd(self._probabilities, other.adjacency, counted, undirected=other.kind == "cpdag")
 
     @property
     def prior_probabilities(self) -> pd.DataFrame | None:
@@ -274,9 +310,3 @@ class PosteriorGraphs:
     def _labelled(self, matrix: NDArray[np.float64], rows: str = "parent", columns: str = "child") -> pd.DataFrame:
         names = self.nodes
         return pd.DataFrame(matrix, index=pd.Index(names, name=rows), columns=pd.Index(names, name=columns))
-
-
-def _check_count(argument: str, value: object) -> None:
-    """Refuse anything but a whole number from 1 on."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ParnidagError(f"{argument}: must be a whole number, 1 or more, not {value!r}")

@@ -19,7 +19,7 @@ from parnidag.graphs.equivalence import compelled_edges, cpdag_codes
 from parnidag.graphs.hamming import consensus as consensus
 from parnidag.graphs.hamming import expected_shd as expected_shd
 from parnidag.graphs.packed import count_ancestors, count_blankets
-from parnidag.results.convergence import edge_mcse, merge_rounding
+from parnidag.results.convergence import merge_rounding
 from parnidag.results.record import RunRecord, pack_graphs
 
 Floats = NDArray[np.float64]
@@ -133,45 +133,6 @@ def blanket_probabilities(record: RunRecord) -> Floats:
     return counts / record.graph_index.size
 
 
-def share_mcse(record: RunRecord, holds: NDArray[np.bool_]) -> float:
-    """Return the Monte-Carlo standard error of the share of draws that have a property.
-
-    The draws of each chain are cut into about √draws batches; then as for edges (`convergence.edge_mcse`).
-
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-    holds : (graphs,) bool array
-        Which of the unique graphs have the property.
-
-    Returns
-    -------
-    float
-        NaN if all draws have it or none has: the draws cannot tell the error.
-
-    Examples
-    --------
-    Two batches of two draws each say little, and that is what the error says:
-
-    >>> record = _example(2, [[1], [1], [], []])
-    >>> share_mcse(record, np.array([True, False])), share_mcse(record, np.array([True, True]))
-    (0.5, nan)
-    """
-    graphs = len(_times_drawn(record))
-    holds = np.asarray(holds)
-    if holds.shape != (graphs,) or holds.dtype != bool:
-        raise ParnidagError(
-            f"holds: must be a bool array with an entry for each of the {graphs} unique graphs, "
-            f"got {holds.dtype} of shape {holds.shape}"
-        )
-    draws = record.graph_index.shape[1]
-    starts = np.linspace(0, draws, math.isqrt(draws), endpoint=False).astype(np.int64)
-    counts = np.add.reduceat(holds[record.graph_index].astype(np.int64), starts, axis=1)
-    lengths = np.broadcast_to(np.diff(starts, append=draws), counts.shape)
-    return float(edge_mcse(counts[:, :, None], lengths)[0])
-
-
 def _times_drawn(record: RunRecord) -> NDArray[np.int64]:
     """Return how often each unique graph was drawn, or say that there are no draws to average over."""
     if record.graph_index.size:
@@ -219,28 +180,6 @@ def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
         for graph in _highest(heights, record.graph_offsets, record.graph_edges, k)
         if times[graph]
     ]
-
-
-def top_mass(record: RunRecord, k: int) -> float:
-    """Return the share of draws that are one of the k most frequent graphs.
-
-    Near 1 the posterior is concentrated on them; near k divided by the number of draws, graphs hardly ever came twice.
-
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-    k : int
-        How many graphs.
-
-    Examples
-    --------
-    >>> top_mass(_example(2, [[1], [], [1], [2]]), 1)
-    0.5
-    """
-    times = _times_drawn(record)
-    _check_k(k)
-    return float(np.sort(times)[::-1][:k].sum() / record.graph_index.size)
 
 
 def top_classes(record: RunRecord, k: int) -> list[TopClass]:

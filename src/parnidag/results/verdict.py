@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats
 from parnidag.results.mode_words import edge_label, node_list, same_start_note, separation, separation_advice
 from parnidag.results.modes import same_start
@@ -23,7 +25,7 @@ ESS_LIMIT_PER_CHAIN = 50.0
 
 def exact_verdict() -> dict[str, Any]:
     """Return what is said of a result without Monte-Carlo error."""
-    return {"converged": True, "verdict": "exact: no Monte-Carlo error", "advice": []}
+    return {"converged": True, "verdict": "exact: edge probabilities have no Monte-Carlo error", "advice": []}
 
 
 def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[str, Any]:
@@ -62,6 +64,9 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
 def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tuple[list[str], list[str]]:
     """Find what speaks against convergence, and what to do about each finding."""
     problems, advice = [], []
+    if not np.isfinite(record.log_posterior).all():
+        problems.append("the log posterior of some draws is no finite number")
+        advice.append("the score or the prior gives what is no number for some graphs: check it")
     apart = int((spread > DISAGREEMENT_LIMIT).sum())
     separated = bool(figures["chain_groups"])
     if apart:
@@ -123,8 +128,10 @@ def _too_short(record: RunRecord, figures: dict[str, Any], n_chains: int) -> boo
         return True
     if figures["rhat_edges_max"] is None:  # edges changed, but the run was stopped before its chains had two halves
         return True
-    ess = figures["ess_log_posterior"]  # None here: the log posterior never changes, which is no shortage of draws
-    return ess is not None and ess < ESS_LIMIT_PER_CHAIN * n_chains
+    ess = figures["ess_log_posterior"]
+    if ess is None:  # the log posterior of the draws never changes: no shortage of information, if they are not too few
+        return bool(record.log_posterior.shape[1] < ESS_LIMIT_PER_CHAIN)
+    return bool(ess < ESS_LIMIT_PER_CHAIN * n_chains)
 
 
 def _more_draws(record: RunRecord) -> int:

@@ -49,6 +49,11 @@ const PAIR = new Map(EDGES.map((edge) => [`${edge.parent}-${edge.child}`, edge])
 const findEdge = (parent, child) => PAIR.get(`${parent}-${child}`);
 const hasColumn = (name) => DATA.columns.includes(name) && EDGES.some((edge) => edge[name] !== null);
 
+/** Pairs that are surely joined while neither direction is sure: both directions look the same, or small differences
+ * between them would look like an answer. */
+const UNSETTLED = new Set(DATA.unsettled.map(([a, b]) => `${a}-${b}`));
+const isUnsettled = (a, b) => UNSETTLED.has(`${Math.min(a, b)}-${Math.max(a, b)}`);
+
 /** Marks of the equivalence classes: directed where compelled, undirected where reversible. */
 const CLASSES = (DATA.classes || []).map(([parent, child, probability, directed]) => ({
   parent, child, probability, directed: directed === 1,
@@ -69,6 +74,7 @@ const PATHS = unpack(DATA.paths);
 
 /** Colours by probability: four bands that colour-blind readers tell apart; widths grow within them. */
 const band = (p) => (p >= 0.9 ? "sure" : p >= 0.5 ? "likely" : p >= 0.1 ? "open" : "faint");
+const kindOf = (mark) => (mark.directed === undefined && isUnsettled(mark.parent, mark.child) ? "unsettled" : band(mark.probability));
 const lineWidth = (p) => (0.8 + 2.4 * p).toFixed(2);
 
 const state = { threshold: DATA.threshold, mode: "dag", query: "", chosen: null };

@@ -3,6 +3,7 @@
 const BOX_HEIGHT = 28;
 const ARROW = 9;
 const PORT_GAP = 9;
+const LANE_GAP = 5;
 
 const placeOf = (node) => DATA.places[node];
 const widthOf = (node) => DATA.widths[node];
@@ -16,8 +17,22 @@ function bendsBetween(first, second) {
   return back ? points(back).reverse() : null;
 }
 
+const RARE = 0.02;
 /** Are both directions between two nodes drawn, side by side? */
-const isDouble = (a, b) => [findEdge(a, b), findEdge(b, a)].every((edge) => edge && edge.probability >= 0.02);
+const isDouble = (a, b) => [findEdge(a, b), findEdge(b, a)].every((edge) => edge && edge.probability >= RARE);
+
+/** On which side of the middle a mark runs, as seen along it: -1, 0 or 1, another one for each mark of a pair. */
+function laneOf(mark) {
+  const { parent, child } = mark;
+  const others = (mark.directed === undefined ? [findEdge(child, parent)]
+    : [findMark(parent, child, true), findMark(child, parent, true), findMark(parent, child, false)])
+    .filter((other) => other && other !== mark);
+  if (!others.length) return 0;
+  if (others.length === 1 && others[0].probability < RARE && mark.probability >= others[0].probability) return 0;
+  if (mark.directed !== false) return 1;
+  if (others.length === 2) return 0;
+  return others[0].parent === parent ? -1 : 1;
+}
 
 /** Spread the lines that leave a node on one side over its width, in the order of where they go. */
 const PORTS = (() => {
@@ -81,18 +96,20 @@ function pointOn(piece, t) {
   return [0, 1].map((axis) => piece.reduce((sum, point, k) => sum + weights[k] * point[axis], 0));
 }
 
-/** The line of a mark: where it leaves, bends and ends; its opposite, if drawn too, runs beside it. */
-function lineOf(mark, beside) {
-  const { parent, child, directed } = mark;
+/** The line of a mark: where it leaves, bends and ends; others of the same pair run beside it, in lanes of their own. */
+function lineOf(mark) {
+  const { parent, child } = mark;
+  const directed = mark.directed !== false;
+  const lane = laneOf(mark);
   const [start, end] = [placeOf(parent), placeOf(child)];
   const bends = bendsBetween(parent, child);
-  if (!bends && Math.abs(start[1] - end[1]) < BOX_HEIGHT * 1.5) return bowBetween(start, end, directed);
+  if (!bends && Math.abs(start[1] - end[1]) < BOX_HEIGHT * 1.5) return bowBetween(start, end, directed, lane);
   const between = bends || [];
   const next = between[0] || end;
   const last = between[between.length - 1] || start;
   const away = next[1] > start[1] ? 1 : -1;
   const into = last[1] < end[1] ? -1 : 1;
-  const shift = beside ? (away > 0 ? 5 : -5) : 0;
+  const shift = lane * away * LANE_GAP;
   const lift = bends && bends.length ? 0 : -1.4 * shift * Math.sign((end[0] - start[0]) * away);
   const port = (node, other) => (bends ? PORTS.get(`${node}-${other}`) || 0 : 0);
   const gap = directed ? ARROW : 0;
@@ -100,17 +117,19 @@ function lineOf(mark, beside) {
     [start[0] + port(parent, child) + shift, start[1] + (away * BOX_HEIGHT) / 2],
     ...between.map(([x, y]) => [x + shift, y]),
     [end[0] + port(child, parent) + shift, end[1] + into * (BOX_HEIGHT / 2 + gap)],
-  ], lift, beside);
+  ], lift, directed && lane !== 0);
 }
 
 /** Nodes at the same height without a way of their own: a bow over what is between. */
-function bowBetween(start, end, directed) {
+function bowBetween(start, end, directed, lane) {
+  const ahead = start[0] < end[0] ? 1 : -1;
   const top = start[1] - BOX_HEIGHT / 2;
-  const height = 26 + Math.abs(end[0] - start[0]) * 0.12;
+  const height = 34 + Math.abs(end[0] - start[0]) * 0.12 + lane * ahead * 12;
   const stop = end[1] - BOX_HEIGHT / 2 - (directed ? ARROW : 0);
+  const [x0, x1] = [start[0] - lane * LANE_GAP, end[0] + lane * LANE_GAP];
   return {
-    d: `M${start[0]} ${top}C${start[0]} ${round(top - height)} ${end[0]} ${round(stop - height)} ${end[0]} ${stop}`,
-    middle: [(start[0] + end[0]) / 2, top - height * 0.75],
+    d: `M${x0} ${top}C${x0} ${round(top - height)} ${x1} ${round(stop - height)} ${x1} ${stop}`,
+    middle: [(x0 + x1) / 2, top - height * 0.75],
   };
 }
 

@@ -4,7 +4,7 @@ const stage = byId("stage");
 const canvas = byId("graph");
 const layers = { edges: svg("g"), shares: svg("g", { "aria-hidden": "true" }), nodes: svg("g") };
 const viewport = svg("g", { id: "viewport" }, layers.edges, layers.shares, layers.nodes);
-const BANDS = ["sure", "likely", "open", "faint"];
+const BANDS = ["sure", "likely", "open", "faint", "unsettled"];
 const LABELLED_UP_TO = 70;
 
 canvas.append(
@@ -39,10 +39,9 @@ const drawn = new Map();
 /** Draw a mark when it is first needed; later it is only put back. */
 function elementOf(mark) {
   if (drawn.has(mark)) return drawn.get(mark);
-  const kind = band(mark.probability);
+  const kind = kindOf(mark);
   const directed = mark.directed !== false;
-  const beside = directed && (state.mode === "dag" ? isDouble(mark.parent, mark.child) : Boolean(findMark(mark.child, mark.parent, true)));
-  const { d, middle } = lineOf({ ...mark, directed }, beside);
+  const { d, middle } = lineOf(mark);
   const element = svg("g", { class: `edge ${kind}`, "data-parent": mark.parent, "data-child": mark.child,
     "data-kind": directed ? "directed" : "undirected" },
     svg("path", { class: "line", d, "stroke-width": lineWidth(mark.probability), "marker-end": directed ? `url(#arrow-${kind})` : null }),
@@ -50,6 +49,7 @@ function elementOf(mark) {
   element.mark = mark;
   element.share = mark.probability >= 0.9 ? null : svg("text", { class: `edge share ${kind}`, x: round(middle[0]), y: round(middle[1] + 4),
     text: mark.probability.toFixed(2) });
+  if (element.share) element.share.mark = mark;
   drawn.set(mark, element);
   return element;
 }
@@ -89,7 +89,10 @@ function countMarks(marks) {
   let text;
   if (state.mode === "dag") {
     text = `${plural(marks.length, "edge")} with probability ${least} or more, of ${EDGES.length.toLocaleString("en")} ` +
-      `listed from ${DATA.floor}.`;
+      `listed (${DATA.listed}).`;
+    const hidden = DATA.open.filter(([a, b]) => [findEdge(a, b), findEdge(b, a)]
+      .every((edge) => !edge || edge.probability < state.threshold)).length;
+    if (hidden) text += ` ${plural(hidden, "pair")} left open ${hidden === 1 ? "is" : "are"} below the slider.`;
   } else {
     const directed = marks.filter((mark) => mark.directed).length;
     text = `${plural(directed, "directed mark")} (the direction follows from the data) and ` +

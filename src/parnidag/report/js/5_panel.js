@@ -9,7 +9,7 @@ const edgeButton = (parent, child, shown) =>
 
 /** A list of neighbours with the probability of the edge to each. */
 function neighbourList(heading, edges, other) {
-  if (!edges.length) return [html("h4", { text: heading }), html("p", { class: "quiet", text: `none from ${DATA.floor} on` })];
+  if (!edges.length) return [html("h4", { text: heading }), html("p", { class: "quiet", text: `none listed (${DATA.listed})` })];
   const rows = edges.slice(0, LONGEST_LIST).map((edge) => html("li", {},
     edgeButton(edge.parent, edge.child, nameOf(other(edge))),
     html("span", { class: "number", text: formatProbability(edge.probability) })));
@@ -54,7 +54,7 @@ const row = (heading, value) => html("tr", {}, typeof heading === "string" ? htm
 function directionRows(parent, child) {
   const edge = findEdge(parent, child);
   const arrow = [nameOf(parent), " → ", nameOf(child)];
-  if (!edge) return [row(arrow, `below ${DATA.floor}`)];
+  if (!edge) return [row(arrow, DATA.unlisted)];
   const rows = [row(arrow, formatProbability(edge.probability) + (edge.mcse === null || edge.mcse === undefined ? ""
     : ` ± ${formatError(edge.mcse)}`))];
   return rows;
@@ -88,7 +88,7 @@ function pairPanel(a, b) {
       row("no edge between them", `${known ? "" : "about "}${formatProbability(Math.max(0, Math.round((1 - either) * 1e4) / 1e4))}`))),
   ];
   if (CLASSES.length) {
-    const share = (mark) => (mark ? formatProbability(mark.probability) : `below ${DATA.floor}`);
+    const share = (mark) => (mark ? formatProbability(mark.probability) : DATA.unlisted_class);
     parts.push(html("h4", { text: "Can the data tell the direction?" }), html("table", {}, html("tbody", {},
       row(["yes: ", nameOf(a), " → ", nameOf(b)], share(findMark(a, b, true))),
       row(["yes: ", nameOf(b), " → ", nameOf(a)], share(findMark(b, a, true))),
@@ -110,12 +110,16 @@ function closePanel() {
   change({ chosen: null });
   nodeElements[current].focus({ preventScroll: true });
 }
+const focusPanel = () => panel.querySelector("h3").focus({ preventScroll: true });
 watch((part) => {
   if (!("chosen" in part)) return;
   const { chosen } = state;
+  const wasInside = panel.contains(document.activeElement);
   panel.hidden = !chosen;
   if (!chosen) return;
   const close = html("button", { class: "close", type: "button", "aria-label": "Close details", text: "×", click: closePanel });
   panel.replaceChildren(close, ...(chosen.node !== undefined ? nodePanel(chosen.node) : pairPanel(chosen.parent, chosen.child)));
+  panel.querySelector("h3").setAttribute("tabindex", -1);
   panel.scrollTop = 0;
+  if (wasInside) focusPanel(); // what had the focus is gone, and Escape must still be heard
 });

@@ -14,7 +14,7 @@ const COLUMNS = [
   { key: "rhat", number: true, format: formatRhat },
   { key: "prior", number: true, format: formatProbability },
   { key: "bayes_factor", number: true, format: formatFactor },
-  { key: "evidence", value: (edge) => EVIDENCE_ORDER.indexOf(edge.evidence) },
+  { key: "evidence", value: (edge) => (EVIDENCE_ORDER.indexOf(edge.evidence) + 1 || EVIDENCE_ORDER.length + 1) },
 ].filter(({ key }) => byId(`column-${key}`));
 const sorting = { key: "probability", direction: -1 };
 let rowsShown = FIRST_ROWS;
@@ -37,10 +37,10 @@ function tableEdges() {
   return kept.map((edge, k) => [edge, k]).sort((a, b) => compare(a[0], b[0]) || a[1] - b[1]).map(([edge]) => edge);
 }
 
-function meter(p) {
+function meter(edge) {
   return html("span", { class: "meter", "aria-hidden": "true" },
-    svg("svg", { viewBox: "0 0 56 6" }, svg("g", { class: `edge ${band(p)}` },
-      svg("path", { class: "line", d: `M3 3H${(3 + 50 * p).toFixed(1)}`, "stroke-width": 6 }))));
+    svg("svg", { viewBox: "0 0 56 6" }, svg("g", { class: `edge ${kindOf(edge)}` },
+      svg("path", { class: "line", d: `M3 3H${(3 + 50 * edge.probability).toFixed(1)}`, "stroke-width": 6 }))));
 }
 
 function tableRow(edge) {
@@ -48,7 +48,7 @@ function tableRow(edge) {
     if (key === "parent" || key === "child") return html("td", { class: "name", title: name(edge, key) }, nameOf(edge[key]));
     if (key === "evidence") return html("td", {}, html("span", { class: `tag ${edge.evidence}`, text: edge.evidence }));
     const cell = html("td", { class: number ? "number" : null });
-    if (key === "probability") cell.append(meter(edge.probability), html("span", { class: "share", text: format(edge[key]) }));
+    if (key === "probability") cell.append(meter(edge), html("span", { class: "share", text: format(edge[key]) }));
     else cell.append(format(edge[key]));
     return cell;
   });
@@ -85,11 +85,14 @@ watch((part) => {
   if ("threshold" in part || "query" in part) { rowsShown = FIRST_ROWS; fillTable(); }
 });
 
+/** Texts that spreadsheets would run (some skip white space first), or that look like one that was made safe already:
+ * the same as where graphs are written to CSV files. */
+const FORMULA = /^(?:'*[\s\x1c-\x1f\x85]*[=+\-@＝＋－＠]|'*[\t\r\n])/;
 /** A cell of a CSV file; a text that a spreadsheet would run as a formula gets an apostrophe before it. */
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   let text = value === "infinite" ? "inf" : String(value);
-  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+  if (typeof value === "string" && FORMULA.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 function csvText() {

@@ -3,6 +3,7 @@
 const heat = byId("heat");
 const ORDER = DATA.order;
 const NAMED_UP_TO = 45;
+const SMALLEST_NAMED = 10;
 const named = ORDER.length <= NAMED_UP_TO;
 const heatAt = { row: 0, column: Math.min(1, ORDER.length - 1), on: false };
 
@@ -31,8 +32,10 @@ function ramp() {
 function heatGeometry() {
   const wide = heat.parentElement.clientWidth;
   const longest = named ? Math.max(...DATA.labels.map((label) => label.length)) : 0;
-  const margin = named && wide > 420 ? Math.min(150, 12 + longest * 6.3) : 4;
-  return { wide, margin, cell: (wide - margin - 4) / ORDER.length };
+  const room = Math.min(150, wide * 0.32, 12 + longest * 6.3);
+  const cellBeside = (margin) => (wide - margin - 4) / ORDER.length;
+  const margin = named && cellBeside(room) >= SMALLEST_NAMED ? room : 4;
+  return { wide, margin, cell: cellBeside(margin) };
 }
 
 /** All cells, one pixel each; only made anew when the colours change. */
@@ -100,7 +103,7 @@ function readHeat(aloud) {
   else {
     const edge = findEdge(parent, child);
     const p = edge ? formatProbability(edge.probability) : MATRIX(parent, child) >= DATA.floor ? MATRIX(parent, child).toFixed(2)
-      : `below ${DATA.floor}`;
+      : DATA.unlisted;
     reading.replaceChildren(nameOf(parent), " → ", nameOf(child), html("br"), html("strong", { text: p }));
   }
   if (aloud) announce(reading.textContent);
@@ -116,11 +119,17 @@ heat.addEventListener("pointermove", (event) => {
   Object.assign(heatAt, { row, column, on: true });
   readHeat(false);
 });
-heat.addEventListener("click", () => {
+/** Open the pair of the cell, and go where it is told: the panel may be far above. The style sheet knows if to glide. */
+function openCell() {
   const [parent, child] = [ORDER[heatAt.row], ORDER[heatAt.column]];
-  if (parent !== child) change({ chosen: { parent, child } });
-});
+  if (parent === child) return;
+  change({ chosen: { parent, child } });
+  focusPanel();
+  (getComputedStyle(panel).position === "absolute" ? stage : panel).scrollIntoView({ block: "start" });
+}
+heat.addEventListener("click", openCell);
 heat.addEventListener("keydown", (event) => {
+  if (event.key === "Enter") openCell();
   if (!(event.key in ARROWS)) return;
   event.preventDefault();
   const [dx, dy] = ARROWS[event.key];

@@ -2,7 +2,7 @@
 
 const PAPER = {
   ground: "#ffffff", ink: "#1d2228", box: "#ffffff", frame: "#8b877f",
-  sure: "#0072b2", likely: "#00805d", open: "#c25200", faint: "#767c84",
+  sure: "#0072b2", likely: "#00805d", open: "#c25200", faint: "#767c84", unsettled: "#a64d79",
 };
 const LETTERS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
@@ -26,13 +26,14 @@ function pictureOfGraph() {
 
 function inkedLine(element) {
   const line = element.querySelector(".line");
-  return svg("path", { d: line.getAttribute("d"), fill: "none", stroke: PAPER[band(element.mark.probability)], "stroke-linecap": "round",
+  const kind = kindOf(element.mark);
+  return svg("path", { d: line.getAttribute("d"), fill: "none", stroke: PAPER[kind], "stroke-linecap": "round",
     "stroke-width": line.getAttribute("stroke-width"), "marker-end": line.getAttribute("marker-end"),
-    "stroke-dasharray": element.mark.probability < 0.5 ? "6 4" : null });
+    "stroke-dasharray": kind === "open" || kind === "faint" ? "6 4" : null });
 }
 function inkedShare(share) {
   return svg("text", { x: share.getAttribute("x"), y: share.getAttribute("y"), "font-size": 11, "font-weight": 600,
-    "text-anchor": "middle", fill: PAPER[band(Number(share.textContent))], stroke: PAPER.ground, "stroke-width": 4,
+    "text-anchor": "middle", fill: PAPER[kindOf(share.mark)], stroke: PAPER.ground, "stroke-width": 4,
     "paint-order": "stroke", "stroke-linejoin": "round", text: share.textContent });
 }
 

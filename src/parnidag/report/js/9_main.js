@@ -25,6 +25,7 @@ search.addEventListener("keydown", (event) => {
 for (const choice of document.querySelectorAll("input[name=mode]")) {
   choice.addEventListener("change", () => {
     byId("mode-note").textContent = choice.dataset.note;
+    byId("legend-unsettled").hidden = choice.value !== "dag" || !UNSETTLED.size;
     change({ mode: choice.value });
   });
 }
@@ -60,7 +61,12 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 
 // ── paper ──
 let screenTheme;
+let printing = false;
+let opened = [];
 window.addEventListener("beforeprint", () => {
+  printing = true;
+  opened = [...document.querySelectorAll("details:not([open])")];
+  for (const details of opened) details.open = true;
   screenTheme = document.documentElement.dataset.theme;
   document.documentElement.dataset.theme = "light";
   const size = `${EXTENT.left - 20} ${EXTENT.top - 20} ${EXTENT.width + 40} ${EXTENT.height + 40}`;
@@ -69,6 +75,8 @@ window.addEventListener("beforeprint", () => {
   readStyle();
 });
 window.addEventListener("afterprint", () => {
+  printing = false;
+  for (const details of opened) details.open = false;
   if (screenTheme) document.documentElement.dataset.theme = screenTheme;
   else delete document.documentElement.dataset.theme;
   canvas.removeAttribute("viewBox");
@@ -79,10 +87,10 @@ window.addEventListener("afterprint", () => {
 let resized = 0;
 let lastWidth = window.innerWidth;
 window.addEventListener("resize", () => {
-  if (window.innerWidth === lastWidth) return; // phones resize whenever their address bar hides
+  if (printing || window.innerWidth === lastWidth) return; // phones resize whenever their address bar hides
   lastWidth = window.innerWidth;
   window.clearTimeout(resized);
-  resized = window.setTimeout(() => { fitView(false); drawHeat(); }, 120);
+  resized = window.setTimeout(() => { if (!printing) fitView(false); drawHeat(); }, 120);
 });
 
 nodeElements[0].setAttribute("tabindex", 0);
