@@ -178,3 +178,20 @@ def test_senseless_comparisons_are_refused(files, arguments, words, monkeypatch,
     monkeypatch.chdir(files)
     assert cli.run(["compare", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_whole_numbers_can_be_declared_measurements(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    write_csv(tmp_path / "likert.csv", ("a", "b", "c"), rng.integers(1, 6, (80, 3)))
+    assert cli.run(["exact", str(tmp_path / "likert.csv")]) == 0
+    assert "Score: BDeu" in capsys.readouterr().out
+    assert cli.run(["exact", str(tmp_path / "likert.csv"), "--kind", "continuous"]) == 0
+    assert "Score: Gaussian" in capsys.readouterr().out
+
+
+def test_dropped_rows_are_counted(tmp_path, capsys):
+    path = tmp_path / "gaps.csv"
+    rows = "".join(f"{k * 0.37 % 1},{k * 0.71 % 1}\n" for k in range(20))
+    path.write_text("a,b\n" + rows + ",1.5\n2.5,\n")
+    assert cli.run(["exact", str(path), "--missing", "drop"]) == 0
+    assert "2 rows with missing values left out." in capsys.readouterr().out

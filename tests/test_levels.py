@@ -295,3 +295,15 @@ def test_codes_and_labels_give_the_table_back(columns, library):
     for labels, codes in zip(data.discrete().labels, data.discrete().codes, strict=True):
         assert len(set(labels)) == len(labels)
         assert set(codes.tolist()) == set(range(len(labels)))
+
+
+def test_a_word_among_numbers_is_told_from_classes():
+    rows = [[f"{k / 7:.3f}", k / 3] for k in range(20)]
+    rows[4][0] = "n.d."
+    message = refusal(pd.DataFrame(rows, columns=["chlorophyll", "growth"]))
+    assert message.startswith(
+        "columns of numbers with something else among them: chlorophyll (1 of 20 rows, for example 'n.d.')"
+    )
+    assert "missing='drop'" in message
+    mostly_words = pd.DataFrame([["low" if k % 3 else "1", k / 3] for k in range(20)], columns=["dose", "growth"])
+    assert refusal(mostly_words).startswith("the table mixes classes")

@@ -65,6 +65,10 @@ class ModelOptions:
     max_parents: MaybeWhole = None
     """The most parents a node may have."""
 
+    kind: Literal["auto", "continuous", "discrete"] = "auto"
+    """Whether columns are measurements or classes. "auto" takes text, and whole numbers with at most 10 values in every
+    column, for classes."""
+
     missing: Literal["raise", "drop"] = "raise"
     """What to do with missing values: refuse the data, or drop the rows that have one."""
 
@@ -76,7 +80,8 @@ class ModelOptions:
         """Read the table."""
         from parnidag.data.table import Data
 
-        return Data(path, missing=self.missing, interventions=self.interventions)
+        kind = None if self.kind == "auto" else self.kind
+        return Data(path, missing=self.missing, kind=kind, interventions=self.interventions)
 
     def chosen_score(self, data: Data) -> Score:
         """Build the score."""

@@ -70,6 +70,9 @@ def print_conclusion(posterior: Posterior) -> None:
     if score:
         options = ", ".join(f"{name} {value}" for name, value in score.items() if name != "name" and value is not None)
         say(f"Score: {score['name']}" + (f" ({options})." if options else "."))
+    dropped = dict(posterior.settings.get("data") or {}).get("dropped_rows")
+    if dropped:
+        say(f"{_number_of(dropped, 'row')} with missing values left out.")
     if posterior.log_evidence is not None:
         say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
         return
@@ -87,6 +90,7 @@ def in_option_words(text: str) -> str:
     text = re.sub(r"^path: ", "", text)  # on the command line a file has no name but its own
     text = re.sub(r"^truth: ", "--truth: ", text)
     text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
+    text = re.sub(r"\bkind=['\"](\w+)['\"]", r"--kind \1", text)
     for ours, theirs in (
         ("parnidag.sample", "parnidag sample"),
         ("samplers.PARNI()", "--sampler parni"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from parnidag.data.columns import Coding, number_label
 from parnidag.errors import DataError
-from parnidag.wording import shorten
+from parnidag.wording import is_number_text, shorten
 
 Floats = NDArray[np.float64]
 Codings = Sequence[Coding | None]
@@ -49,12 +49,30 @@ def decide_kind(asked: str | None, names: Sequence[str], values: Floats, codings
         return "discrete" if all(_has_few_levels(values[:, j], most) for j in numbers) else "continuous"
     measured = [_describe_numbers(names[j], values[:, j]) for j in numbers if not _has_few_levels(values[:, j], most)]
     if measured:
+        _refuse_strays(names, values, codings)
         raise DataError(
             f"the table mixes classes, in {shorten(coded)}, with measurements, in {shorten(measured)}: leave out the "
             "ones or the others, code the classes as numbers (0 and 1) for a Gaussian score, or cut the measurements "
             "into classes (for example with pandas.cut) for a discrete one"
         )
     return "discrete"
+
+
+def _refuse_strays(names: Sequence[str], values: Floats, codings: Codings) -> None:
+    """Refuse columns that hold numbers but for a few words, such as "n.d.": they were hardly meant as classes."""
+    strays = []
+    for j, coding in enumerate(codings):
+        if coding is None:
+            continue
+        words = [k for k, label in enumerate(coding.labels) if not is_number_text(label)]
+        rows = int(np.isin(values[:, j], words).sum())
+        if words and 2 * rows < len(values):
+            strays.append(f"{names[j]} ({rows} of {len(values)} rows, for example {coding.labels[words[0]]!r})")
+    if strays:
+        raise DataError(
+            f"columns of numbers with something else among them: {shorten(strays)}; correct such cells, or empty them "
+            "and use missing='drop'"
+        )
 
 
 def refuse_coded(names: Sequence[str], codings: Codings) -> None:
