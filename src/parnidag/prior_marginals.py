@@ -32,8 +32,8 @@ DRAWS = 400
 FEWEST_DRAWS = 50
 """Graphs drawn where there are many nodes or edges: one graph then tells a lot, and takes long."""
 
-ALIKE_DRAWS = 40
-"""Graphs drawn where all edges have the same marginal, so that each graph tells it n(n − 1) times."""
+ALIKE_DRAWS = 10
+"""Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
 
 SWEEPS_BETWEEN = 2
 """Every pair of nodes is decided anew so often between two of these graphs."""
@@ -68,7 +68,9 @@ def prior_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], ma
     elif n <= EXACT_UP_TO:
         marginals = summed_marginals(log_odds, status, max_parents)
     else:
-        drawn = drawn_marginals(log_odds, status, max_parents, draws=ALIKE_DRAWS if alike else None)
+        drawn = drawn_marginals(
+            log_odds, status, max_parents, draws=ALIKE_DRAWS if alike and n > MOST_COUNTED else None
+        )
         marginals = np.where(drawn == 0.0, _smallest(log_odds), drawn)
     # Only what the prior decides is 0 or 1; the rest may come close, by rounding or for want of draws.
     marginals = np.clip(marginals, np.finfo(float).tiny, np.nextafter(1.0, 0.0))
