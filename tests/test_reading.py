@@ -148,7 +148,7 @@ def test_a_column_kept_aside_does_not_count_as_a_node():
 
 def test_example_value_is_the_one_that_is_no_number(tmp_path):
     path = write(tmp_path, "a,b\n1.5,2\n3,?\n5,6\n7,7\n")
-    assert "b (String, for example '?')" in refusal(path)
+    assert "b (1 of 4 rows, for example '?')" in refusal(path)
 
 
 @pytest.mark.parametrize(
