@@ -358,6 +358,7 @@ def interrupt_soon(monkeypatch, after):
 
 
 def test_ctrl_c_returns_what_there_is(table, monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
     interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
     posterior = quick(table, draws=100_000, thin=20, tune=1000, chains=2)
     drawn = posterior.log_posterior.shape[1]
@@ -368,7 +369,7 @@ def test_ctrl_c_returns_what_there_is(table, monkeypatch):
     expected = quick(table, draws=drawn, thin=20, tune=1000, chains=2)
     assert (posterior.log_posterior == expected.log_posterior).all()
     assert repr(posterior.diagnostics())
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_ctrl_c_in_the_first_batch_claims_nothing(table, monkeypatch):
