@@ -72,3 +72,9 @@ class FlatScore:
 
     def describe(self):
         return {"name": "flat"}
+
+
+def short_segments(monkeypatch, steps):
+    """Cut runs into segments of so few steps, which must not change anything."""
+    monkeypatch.setattr("parnidag.run.chain_log.FIRST_SEGMENT", steps)
+    monkeypatch.setattr("parnidag.run.pools.Pool.seconds", 1e-5)

@@ -8,10 +8,9 @@ from multiprocessing import get_context
 import dags
 import numpy as np
 import reference_spaces as twin
-from judging import assert_same_run
+from judging import assert_same_run, short_segments
 
 from parnidag import EdgePrior, scores
-from parnidag import run as run_module
 from parnidag.data import Data
 from parnidag.target import Target
 
@@ -49,7 +48,6 @@ def assert_cuts_do_not_change_a_bit(quick, table, monkeypatch):
     expected = quick(table, **options)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert_same_run(expected, quick(table, executor=pool, **options))
-    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
-    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    short_segments(monkeypatch, 7)
     assert_same_run(expected, quick(table, **options))
     assert (quick(table, **{**options, "seed": 2}).log_posterior != expected.log_posterior).any()

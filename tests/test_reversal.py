@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference
-from judging import SMALLEST_P, assert_same_run, chain_probabilities, smallest_p_value
+from judging import SMALLEST_P, assert_same_run, chain_probabilities, short_segments, smallest_p_value
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
-from parnidag import run as run_module
 from parnidag.data import Data
 from parnidag.samplers.base import Prepared, new_chain
 from parnidag.samplers.rev import REV
@@ -245,8 +244,7 @@ def test_threads_and_segment_lengths_do_not_change_a_bit(table, monkeypatch):
     assert len({graph.tobytes() for graph in expected.graphs.reshape(-1, 81)}) > 50
     with ThreadPoolExecutor(1) as single:
         assert_same_run(expected, quick(table, thin=90, executor=single))
-    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
-    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    short_segments(monkeypatch, 7)
     assert_same_run(expected, quick(table, thin=90))
 
 

@@ -19,14 +19,15 @@ from judging import (
     assert_same_run,
     chain_probabilities,
     graph_p_value,
+    short_segments,
     smallest_p_value,
 )
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, samplers, scores
-from parnidag import run as run_module
 from parnidag.data import Data
 from parnidag.results import assemble
+from parnidag.run import loop as run_module
 from parnidag.samplers.mixture import PRESETS
 from parnidag.target import Target
 
@@ -140,8 +141,7 @@ def test_threads_and_segment_lengths_do_not_change_a_bit(name, table, monkeypatc
     expected = quick(table, **options)
     with ThreadPoolExecutor(1) as single:
         assert_same_run(expected, quick(table, executor=single, **options))
-    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 7)
-    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    short_segments(monkeypatch, 7)
     assert_same_run(expected, quick(table, **options))
 
 
@@ -185,8 +185,7 @@ def test_no_draw_is_lost_where_the_buffer_fills_up(monkeypatch):
     options = {"draws": 5139, "thin": 1, "tune": 2000, "chains": 2, "sampler": samplers.ADR()}
     expected = quick(values, **options)
     assert expected.log_posterior.shape == (2, 5139)
-    monkeypatch.setattr(run_module, "FIRST_SEGMENT", 50)
-    monkeypatch.setattr(run_module, "SEGMENT_SECONDS", 1e-5)
+    short_segments(monkeypatch, 50)
     assert_same_run(expected, quick(values, **options))
 
 
@@ -266,7 +265,10 @@ def test_a_start_for_each_chain(table):
         ({"seed": -3}, "seed"),
         ({"seed": "x"}, "seed"),
         ({"space": "pc"}, "space"),
-        ({"checkpoint": "x"}, "checkpoint"),
+        ({"checkpoint": "no/such/folder/x"}, "checkpoint: the folder no/such/folder does not exist"),
+        ({"output": "x.csv"}, r"output is a netCDF file, so name it \*.nc"),
+        ({"output": "no/such/folder/x.nc"}, "output: cannot write"),
+        ({"output": 3}, "output must be the path of a netCDF file"),
         ({"start": "full"}, "start"),
         ({"start": np.ones((9, 9))}, "start"),
         ({"start": np.zeros((3, 3))}, "start"),
@@ -344,13 +346,18 @@ def test_nothing_free_to_move():
 # interruption
 
 
+def enough_draws(logs):
+    """Has every chain made at least 10 draws, 20 iterations apart after 1000?"""
+    return logs and min(log.chain.iteration for log in logs) >= 1200
+
+
 def interrupt_soon(monkeypatch, after):
     """Press Ctrl-C once `after(logs)` holds."""
     real = run_module.wait
 
     def impatient(waiting, **options):
         result = real(waiting, **options)
-        if after(list(waiting.values())):
+        if after([log for log, _ in waiting.values()] if isinstance(waiting, dict) else []):
             os.kill(os.getpid(), signal.SIGINT)
         return result
 
@@ -359,7 +366,7 @@ def interrupt_soon(monkeypatch, after):
 
 def test_ctrl_c_returns_what_there_is(table, monkeypatch):
     before = signal.getsignal(signal.SIGINT)
-    interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
+    interrupt_soon(monkeypatch, enough_draws)
     posterior = quick(table, draws=100_000, thin=20, tune=1000, chains=2)
     drawn = posterior.log_posterior.shape[1]
     assert posterior.settings["interrupted"]
@@ -373,7 +380,7 @@ def test_ctrl_c_returns_what_there_is(table, monkeypatch):
 
 
 def test_ctrl_c_in_the_first_batch_claims_nothing(table, monkeypatch):
-    interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
+    interrupt_soon(monkeypatch, enough_draws)
     posterior = quick(table, draws=1_000_000, thin=20, tune=1000, chains=2)
     assert posterior.record.batch_iterations.shape[1] == 1
     assert posterior.diagnostics().rhat_edges_max is None
@@ -383,11 +390,11 @@ def test_ctrl_c_in_the_first_batch_claims_nothing(table, monkeypatch):
 def test_second_ctrl_c_gives_up(table, monkeypatch):
     real = run_module.Run._stop
 
-    def stubborn(self, waiting):
+    def stubborn(self, pool, waiting):
         os.kill(os.getpid(), signal.SIGINT)
-        real(self, waiting)
+        real(self, pool, waiting)
 
-    interrupt_soon(monkeypatch, lambda logs: logs and min(log.draws for log in logs) >= 10)
+    interrupt_soon(monkeypatch, enough_draws)
     monkeypatch.setattr(run_module.Run, "_stop", stubborn)
     with pytest.raises(KeyboardInterrupt):
         quick(table, draws=100_000, thin=20, tune=1000, chains=2)

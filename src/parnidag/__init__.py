@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from parnidag.api import exact, sample
     from parnidag.comparison import compare
     from parnidag.data.table import Data
-    from parnidag.errors import ParnidagError
+    from parnidag.errors import ParnidagError, StoppedWarning
     from parnidag.graphs.named import Graph, as_graph
     from parnidag.posterior import Posterior
     from parnidag.prior import EdgePrior
+    from parnidag.run.pools import processes
     from parnidag.simulation import simulate
     from parnidag.storage import load
 
@@ -28,6 +29,7 @@ __all__ = [
     "Graph",
     "ParnidagError",
     "Posterior",
+    "StoppedWarning",
     "__version__",
     "as_graph",
     "compare",
@@ -35,6 +37,7 @@ __all__ = [
     "load",
     "metrics",
     "plots",
+    "processes",
     "sample",
     "samplers",
     "scores",
@@ -50,10 +53,12 @@ _HOMES = {
     "Graph": "parnidag.graphs",
     "ParnidagError": "parnidag.errors",
     "Posterior": "parnidag.posterior",
+    "StoppedWarning": "parnidag.errors",
     "as_graph": "parnidag.graphs",
     "compare": "parnidag.comparison",
     "exact": "parnidag.api",
     "load": "parnidag.storage",
+    "processes": "parnidag.run.pools",
     "sample": "parnidag.api",
     "simulate": "parnidag.simulation",
 }

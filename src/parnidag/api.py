@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
-from concurrent.futures import Executor
+import warnings
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +16,7 @@ from numpy.typing import NDArray
 from parnidag import referee
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
-from parnidag.errors import ParnidagError
+from parnidag.errors import ParnidagError, StoppedWarning
 from parnidag.graph import Adjacency, check_adjacency
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
@@ -22,6 +25,11 @@ from parnidag.progress import Progress, make_progress
 from parnidag.referee_draws import draw_graphs
 from parnidag.results.assemble import record_of_run, record_of_solution, software
 from parnidag.run import Plan, Run
+from parnidag.run.checkpoint import read_manifest, refuse_difference
+from parnidag.run.draws import FileStore
+from parnidag.run.pools import Executors
+from parnidag.run.resume import identity
+from parnidag.run.signals import interruptibly
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
 from parnidag.scores.choice import choose_score
@@ -29,6 +37,7 @@ from parnidag.scores.table import Score
 from parnidag.space.allsets import all_local_scores
 from parnidag.space.default import default_skeleton, grown
 from parnidag.space.given import as_space
+from parnidag.storage import load, save_record
 from parnidag.target import Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -47,9 +56,10 @@ def sample(
     thin: int | None = None,
     chains: int = 4,
     seed: int | None = None,
-    executor: Executor | None = None,
+    executor: Executors | None = None,
     progress: bool | None = None,
-    checkpoint: None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
 ) -> Posterior:
     """Sample graphs from their posterior given a table of observations.
 
@@ -90,16 +100,25 @@ def sample(
         Any non-negative integer; the same seed gives the same draws on any number of threads. None takes a new one,
         which the result's settings hold.
     executor
-        A `concurrent.futures.Executor` that runs the chains; threads on all cores by default.
+        Where the chains run; threads on all cores by default. Any `concurrent.futures.Executor`, a Dask `Client`, or a
+        function that makes an executor, such as ``parnidag.processes(4)``: then a run whose pool breaks makes another
+        and goes on. The draws are the same everywhere, bit for bit.
     progress
         None shows progress in a terminal (and sparse lines elsewhere), False shows nothing, True always shows.
     checkpoint
-        Reserved for checkpoints, which this version does not have yet: must be None.
+        A file that says every few seconds where the chains stand; draws go to a second one beside it, named with
+        ``.draws``. If it exists, the run goes on from there, and gives what it would have given without a stop; with
+        more `draws` a finished run is made longer. A checkpoint of another run is refused, naming what differs;
+        `seed`, `tune` and `thin` are taken from it where they are None.
+    output
+        A netCDF file for the result, as `Posterior.save` writes it. Draws wait for it in a file beside it, so that any
+        number of them takes little memory, and the result that is returned reads them from there.
 
     Returns
     -------
     Posterior
-        Edge probabilities, graphs, diagnostics. Ctrl-C returns what there is so far.
+        Edge probabilities, graphs, diagnostics. Ctrl-C or SIGTERM, or the loss of all workers, returns what there is
+        so far: ``settings["interrupted"]`` is then True, and ``settings["stopped_by"]`` says why.
 
     Examples
     --------
@@ -109,11 +128,19 @@ def sample(
     >>> posterior.edge_probabilities.shape
     (5, 5)
     """
-    _refuse_unavailable(checkpoint=checkpoint)
     _check_kinds(sampler=sampler, score=score, prior=prior, executor=executor, progress=progress)
     began = time.perf_counter()
     sampler = PARNI() if sampler is None else sampler
     _check_numbers(draws, tune, thin, chains)
+    kept = None if checkpoint is None else Path(checkpoint)
+    _check_output(output, kept)
+    saved = None if kept is None else read_manifest(kept)
+    if saved is not None:
+        seed, tune, thin = (
+            saved["identity"].get(name) if given is None else given
+            for name, given in (("seed", seed), ("tune", tune), ("thin", thin))
+        )
+        _check_numbers(draws, tune, thin, chains)
     seed = _seed(seed)
     table = as_data(data)
     target = _target(table, score, prior)
@@ -121,17 +148,78 @@ def sample(
     tune = int(draws) * thin // 4 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
     given = None if space is None else as_space(space, target.names)
-    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
-    with make_progress(progress, plan.chains) as display:
-        if score is None or isinstance(score, str):
-            display.note(f"score: {target.score}")
-        with run.stage(display, "prior"):
-            before = _prior_marginals(target)
-        if given is None:
-            _make_space(run, table, display)
-        run.prepare(display)
-        run.execute(executor, display)
-    return Posterior(record_of_run(run, time.perf_counter() - began, before))
+    starts = _start_graphs(start, target, plan.chains)
+    run = Run(target, sampler, plan, starts, given, _spool(output, int(chains)) if kept is None else None)
+    this = {} if kept is None else identity(target, sampler, plan, table.digest(), starts, given)
+    if kept is not None and saved is not None:
+        refuse_difference(kept, saved["identity"], this)
+    try:
+        with make_progress(progress, plan.chains) as display:
+            if score is None or isinstance(score, str):
+                display.note(f"score: {target.score}")
+            if kept is not None and saved is not None:
+                run.resume_from(kept, this, display)
+            else:
+                _set_up(run, table, display)
+                if kept is not None:
+                    run.checkpoint_to(kept, this)
+            run.execute(executor, display)
+        return _result(run, output, began)
+    finally:
+        run.store.close()
+
+
+def _set_up(run: Run, table: Data, display: Progress) -> None:
+    """Do everything that comes before the first iteration."""
+    with run.stage(display, "prior"):
+        run.prior = interruptibly(partial(_prior_marginals, run.target))
+    if run.space is None:
+        interruptibly(partial(_make_space, run, table, display))
+    run.prepare(display)
+
+
+def _spool(output: str | os.PathLike[str] | None, chains: int) -> FileStore | None:
+    """Return a place for draws beside the file that they are meant for."""
+    if output is None:
+        return None
+    target = Path(output)
+    path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws")
+    return FileStore(path, [0] * chains, temporary=True)
+
+
+def _check_output(output: object, checkpoint: Path | None) -> None:
+    """Refuse what cannot be written before hours are spent on it."""
+    if output is None:
+        return
+    if not isinstance(output, str | os.PathLike):
+        raise ParnidagError(f"output must be the path of a netCDF file, such as posterior.nc, or None, got {output!r}")
+    path = Path(output)
+    if path.suffix != ".nc":
+        raise ParnidagError(f"output is a netCDF file, so name it *.nc, not {path}")
+    if not path.parent.is_dir():
+        raise ParnidagError(f"output: cannot write {path}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise ParnidagError(f"output: cannot write {path}: it is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise ParnidagError(f"output: cannot write {path}: the folder {path.parent} may not be written to")
+    if checkpoint is not None and checkpoint.resolve() == path.resolve():
+        raise ParnidagError(f"output and checkpoint are the same file, {path}")
+
+
+def _result(run: Run, output: str | os.PathLike[str] | None, began: float) -> Posterior:
+    """Put the result together, and say what was not as planned."""
+    for trouble in filter(None, (run.stopped, run.checkpoint_trouble)):
+        if trouble not in ("SIGINT",):  # whoever pressed Ctrl-C knows
+            warnings.warn(f"the run did not end as planned: {trouble}", StoppedWarning, stacklevel=3)
+    if output is not None:
+        try:
+            written = save_record(record_of_run(run, time.perf_counter() - began, to_file=True), output)
+        except ParnidagError as error:
+            message = f"the result could not be written, it is in memory only: {str(error).removeprefix('path: ')}"
+            warnings.warn(message, StoppedWarning, stacklevel=3)
+        else:
+            return load(written)
+    return Posterior(record_of_run(run, time.perf_counter() - began))
 
 
 def exact(
@@ -192,17 +280,11 @@ def exact(
     return Posterior(record_of_solution(target, solution, graphs, settings, _prior_marginals(target)))
 
 
-def _refuse_unavailable(**arguments: object) -> None:
-    for name, value in arguments.items():
-        if value is not None:
-            raise ParnidagError(f"{name} is not available in version {__version__}: it must be None")
-
-
 KINDS: dict[str, tuple[str, str]] = {
     "sampler": ("advance", "a sampler such as parnidag.samplers.PARNI()"),
     "score": ("table", "a score such as parnidag.scores.Gaussian(g=10), or its name"),
     "prior": ("resolve", "a prior such as parnidag.EdgePrior(h=0.1)"),
-    "executor": ("submit", "a concurrent.futures.Executor"),
+    "executor": ("submit", "a concurrent.futures.Executor, a function that makes one, or a Dask client"),
     "progress": ("", "True or False"),
 }
 """For each argument that takes an object: a method it must have, and what to pass."""
@@ -212,13 +294,18 @@ def _check_kinds(**arguments: object) -> None:
     """Refuse an argument of the wrong kind, such as a name or a class in place of an object."""
     for name, value in arguments.items():
         method, wanted = KINDS[name]
-        if name == "score" and isinstance(value, str):
+        if (name == "score" and isinstance(value, str)) or (name == "executor" and _makes_executors(value)):
             continue
         if value is None or (isinstance(value, bool) if name == "progress" else hasattr(value, method)):
             if isinstance(value, type):
                 raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
             continue
         raise ParnidagError(f"{name} must be {wanted}, or None, got {value!r}")
+
+
+def _makes_executors(value: object) -> bool:
+    """Is it a function to be called without arguments, and not an executor itself?"""
+    return callable(value) and not isinstance(value, type) and not hasattr(value, "submit")
 
 
 def _is_integer(value: object) -> bool:

@@ -11,3 +11,7 @@ class DataError(ParnidagError):
 
 class PriorError(ParnidagError):
     """The prior knowledge contradicts itself or names unknown nodes."""
+
+
+class StoppedWarning(UserWarning):
+    """A run ended early, or something of it could not be written; what there is was returned."""

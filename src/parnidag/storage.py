@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+import h5netcdf
 import numpy as np
 import xarray as xr
 
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
-from parnidag.results.record import RunRecord, settings_json
+from parnidag.results.record import Deferred, RunRecord, settings_json
+from parnidag.stored import MAPPED_FROM_BYTES, StoredFile
 from parnidag.writing import replacing
 
 FORMAT_VERSION = 1
@@ -68,11 +70,25 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
     dataset = _to_dataset(record)
     with replacing(path, example="posterior.nc") as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf", encoding=_encoding(dataset))
+        if record.deferred is not None:
+            _append_edges(temporary, record.deferred)
     return Path(path)
 
 
+def _append_edges(path: Path, edges: Deferred) -> None:
+    """Write the edges of graphs that are too many for memory, piece by piece."""
+    (dimension,) = _DIMENSIONS["graph_edges"]
+    with h5netcdf.File(path, "a") as file:
+        file.dimensions[dimension] = edges.size
+        variable = file.create_variable("graph_edges", (dimension,), _TYPES["graph_edges"])
+        start = 0
+        for piece in edges.pieces():
+            variable[start : start + len(piece)] = piece
+            start += len(piece)
+
+
 def load(path: str | os.PathLike[str]) -> Posterior:
-    """Read a result that `Posterior.save` wrote.
+    """Read a result that `Posterior.save` wrote; large arrays are not read but mapped, and looked at when needed.
 
     Parameters
     ----------
@@ -99,15 +115,20 @@ def load(path: str | os.PathLike[str]) -> Posterior:
     if not source.is_file():
         raise ParnidagError(f"path: {source} is a folder" if source.is_dir() else f"path: there is no file {source}")
     try:
-        with xr.open_dataset(source, engine="h5netcdf", decode_times=False) as dataset:
-            _check_format(dataset, source)
-            return Posterior(_from_dataset(dataset.load()))
-    except ParnidagError:
-        raise
+        with StoredFile(source) as file:
+            _check_format(file, source)
+            return Posterior(_from_file(file))
+    except ParnidagError as error:
+        raise error if str(error).startswith("path: ") else _unreadable(source, error) from error
     except Exception as error:  # what h5py raises for a damaged file depends on where the damage is
-        raise ParnidagError(
-            f"path: {source} cannot be read as a parnidag result; it is damaged, cut short or something else ({error})"
-        ) from error
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Path, error: Exception) -> ParnidagError:
+    return ParnidagError(
+        f"path: {source} cannot be read as a parnidag result; it is damaged, cut short or something else "
+        f"({' '.join(str(error).split())})"
+    )
 
 
 def _check_names(nodes: tuple[str, ...]) -> None:
@@ -118,7 +139,8 @@ def _check_names(nodes: tuple[str, ...]) -> None:
 
 
 def _to_dataset(record: RunRecord) -> xr.Dataset:
-    variables: dict[str, Any] = {name: (dims, getattr(record, name)) for name, dims in _DIMENSIONS.items()}
+    names = [name for name in _DIMENSIONS if name != "graph_edges" or record.deferred is None]
+    variables: dict[str, Any] = {name: (_DIMENSIONS[name], getattr(record, name)) for name in names}
     variables["node"] = (("node",), np.array(record.nodes, dtype=object))
     variables["best_log_posterior"] = ((), float(record.best_log_posterior))
     # Variables, not attributes: HDF5 limits an attribute to 64 kB.
@@ -141,48 +163,49 @@ def _to_dataset(record: RunRecord) -> xr.Dataset:
 
 
 def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Compress what is large; no fill values, so that every float comes back as it was."""
+    """Compress what is neither small nor so large that it is to be mapped; no fill values: floats stay as they are."""
     encoding: dict[str, dict[str, Any]] = {}
     for name, variable in dataset.variables.items():
         chosen: dict[str, Any] = {}
         if variable.dtype.kind == "f":
             chosen["_FillValue"] = None
-        if variable.dtype.kind in "fi" and variable.nbytes >= _COMPRESS_FROM_BYTES:
+        if variable.dtype.kind in "fi" and _COMPRESS_FROM_BYTES <= variable.nbytes < MAPPED_FROM_BYTES:
             chosen |= {"zlib": True, "complevel": 4, "shuffle": True}
         encoding[str(name)] = chosen
     return encoding
 
 
-def _check_format(dataset: xr.Dataset, source: Path) -> None:
-    found = dataset.attrs.get("parnidag_format")
+def _check_format(file: StoredFile, source: Path) -> None:
+    found = file.attribute("parnidag_format")
     if found is None:
         raise ParnidagError(f"path: {source} is a netCDF file, but not one that parnidag wrote")
     if int(found) > FORMAT_VERSION:
-        writer = dataset.attrs.get("parnidag_version", "unknown")
+        writer = file.attribute("parnidag_version") or "unknown"
         raise ParnidagError(
             f"path: {source} was written by a newer parnidag ({writer}, file format {int(found)}); "
             f"this is {__version__}, which reads up to format {FORMAT_VERSION}: upgrade parnidag"
         )
 
 
-def _from_dataset(dataset: xr.Dataset) -> RunRecord:
-    starts = [name for name in _STARTS if name in dataset]
-    arrays: dict[str, Any] = {
-        name: np.ascontiguousarray(dataset[name].values, dtype=_TYPES.get(name, np.int64))
-        for name in [*_DIMENSIONS, *starts]
-    }
+def _from_file(file: StoredFile) -> RunRecord:
+    starts = [name for name in _STARTS if name in file]
+    arrays: dict[str, Any] = {name: file.array(name, _TYPES.get(name, np.int64)) for name in [*_DIMENSIONS, *starts]}
+    edges = arrays["graph_edges"]
+    if edges.nbytes >= MAPPED_FROM_BYTES:  # to be checked when they are needed: that takes a look at all of them
+        arrays["graph_edges"] = Deferred(edges.size, lambda: iter([edges]), lambda: edges)
     statistics = {
-        unquote(str(name).removeprefix(_STATISTIC)): dataset[name].values
-        for name in dataset.data_vars
-        if str(name).startswith(_STATISTIC)
+        unquote(name.removeprefix(_STATISTIC)): file.own_array(name) for name in file if name.startswith(_STATISTIC)
     }
-    matrices: dict[str, Any] = {name: dataset[name].values.astype(np.float64) for name in _MATRICES if name in dataset}
+    matrices: dict[str, Any] = {name: file.array(name, np.float64) for name in _MATRICES if name in file}
+    settings = json.loads(file.texts("settings")[0])
+    if not isinstance(settings, dict):
+        raise ValueError("settings is no mapping")
     return RunRecord(
-        nodes=tuple(str(name) for name in dataset["node"].values),
-        best_log_posterior=float(dataset["best_log_posterior"]),
+        nodes=tuple(file.texts("node")),
+        best_log_posterior=file.number("best_log_posterior"),
         statistics=statistics,
-        settings=json.loads(dataset["settings"].item()),
-        log_evidence=float(dataset["log_evidence"]) if "log_evidence" in dataset else None,
+        settings=settings,
+        log_evidence=file.number("log_evidence") if "log_evidence" in file else None,
         **arrays,
         **matrices,
     )

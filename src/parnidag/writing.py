@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -38,10 +39,22 @@ def replacing(path: str | os.PathLike[str], example: str = "graph.txt") -> Itera
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         temporary.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise ParnidagError(f"path: cannot write {target}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a new name to the disk too, where folders can be synchronised."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    with contextlib.suppress(OSError):
+        os.fsync(descriptor)
+    os.close(descriptor)
 
 
 def write_atomically(path: str | os.PathLike[str], text: str, example: str = "graph.txt") -> Path:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from parnidag._version import __version__
 from parnidag.graph import adjacency_from_codes, codes_of_arcs, edge_codes
 from parnidag.referee import Solution
+from parnidag.results.packing import pack_store
 from parnidag.results.record import RunRecord, pack_graphs
 from parnidag.run import ChainLog, Run
 from parnidag.target import Target
@@ -22,13 +23,20 @@ DETAILED_EDGES = 20_000
 """Edges that are counted batch by batch; a long run over many nodes sees nearly all n(n − 1) of them once."""
 
 
-def record_of_run(run: Run, seconds: float, prior: NDArray[np.float64]) -> RunRecord:
-    """Put what the chains collected into a result."""
-    draws = min(log.draws for log in run.logs)
+MOST_IN_MEMORY = 1 << 26
+"""Bytes of graphs up to which a result that goes to a file is put together in memory (64 MB)."""
+
+
+def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
+    """Put what the chains collected into a result; graphs on their way to a file stay where they are if they are many.
+
+    Such a record is of use only while the run keeps its draws.
+    """
     required = edge_codes(run.target.required)
-    packed = [_chain_draws(log, draws, required) for log in run.logs]
-    lengths = np.concatenate([length for _, length, _ in packed])
-    index, offsets, edges = pack_graphs(np.concatenate([codes for codes, _, _ in packed]), np.cumsum(lengths))
+    packed = pack_store(run.store, run.plan.chains, run.draws(), required)
+    graph_edges: Any = packed.graph_edges
+    if not (to_file and graph_edges.size * required.itemsize > MOST_IN_MEMORY):
+        graph_edges = graph_edges.whole()
     best_edges, best_score = _best(run, required)
     plan = run.plan
     settings = {
@@ -46,21 +54,22 @@ def record_of_run(run: Run, seconds: float, prior: NDArray[np.float64]) -> RunRe
         "space": _space_settings(run),
         "caveats": run.caveats,
         "interrupted": run.interrupted,
+        "stopped_by": run.stopped,
         "move_costs": run.sampler.costs(run.target, run.logs[0].chain),
         "timings": {**run.timings, "total": seconds},
     }
     return RunRecord(
         nodes=run.target.names,
-        log_posterior=np.stack([scores for _, _, scores in packed]),
-        graph_index=index.reshape(plan.chains, draws),
-        graph_offsets=offsets,
-        graph_edges=edges,
+        log_posterior=packed.log_posterior,
+        graph_index=packed.graph_index,
+        graph_offsets=packed.graph_offsets,
+        graph_edges=graph_edges,
         **_edge_counts(run.logs, required, run.target.n_nodes),
         best_edges=best_edges,
         best_log_posterior=best_score,
         statistics=_statistics(run),
         settings=settings,
-        prior_probabilities=prior,
+        prior_probabilities=run.prior,
         **_starts(run),
     )
 
@@ -101,20 +110,6 @@ def _space_settings(run: Run) -> dict[str, Any] | None:
     tables = run.logs[0].chain.tables
     made = {} if tables is None else {"plus_one": tables.plus_one, "table_bytes": tables.nbytes}
     return run.space.describe() | made
-
-
-def _chain_draws(
-    log: ChainLog, draws: int, required: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the codes, lengths and scores of a chain's first `draws` draws, required edges included."""
-    ends = np.concatenate(log.ends)[:draws]
-    codes = np.concatenate(log.codes)[: ends[-1]]
-    lengths = np.diff(ends, prepend=0)
-    if required.size:
-        pieces = np.split(codes, ends[:-1])
-        codes = np.concatenate([np.concatenate([piece, required]) for piece in pieces])
-        lengths = lengths + required.size
-    return codes, lengths, np.concatenate(log.scores)[:draws]
 
 
 def _edge_counts(logs: Sequence[ChainLog], required: NDArray[np.int32], n_nodes: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,19 @@ from parnidag.errors import ParnidagError
 EXPANDED_LIMIT_BYTES = 2 * 1024**3
 """Largest array of expanded graphs that is made without complaint."""
 
+_OUT_OF_RANGE = "edge codes must be between 0 and n² − 1"
+_CODES_AT_ONCE = 1 << 24
 _DRAWS_AT_ONCE = 4096
 """Draws expanded in one step: bounds the index arrays that the expansion needs."""
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """An array that is not in memory: its size, itself piece by piece, and as a whole for whoever needs that."""
+
+    size: int
+    pieces: Callable[[], Iterator[NDArray[np.int32]]]
+    whole: Callable[[], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +91,39 @@ class RunRecord:
     prior_probabilities: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
+        given: object = self.graph_edges
+        if isinstance(given, Deferred):
+            # Without an attribute of this name, `__getattr__` is asked for it, once.
+            object.__delattr__(self, "graph_edges")
+            object.__setattr__(self, "deferred_edges", given)
         problem = self._inconsistency()
         if problem:
             raise ParnidagError(f"the record of a run contradicts itself: {problem}")
+
+    @property
+    def deferred(self) -> Deferred | None:
+        """The edges of the graphs, where nobody has asked for them in memory yet."""
+        found: Deferred | None = None if "graph_edges" in self.__dict__ else self.__dict__["deferred_edges"]
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """Bring the edges of the graphs into memory, or map them, when they are first asked for; then check them."""
+        if name != "graph_edges" or "deferred_edges" not in self.__dict__:
+            raise AttributeError(name)
+        edges = self.__dict__["deferred_edges"].whole()
+        if not _are_codes(edges, len(self.nodes)):
+            raise ParnidagError(f"the record of a run contradicts itself: {_OUT_OF_RANGE}")
+        object.__setattr__(self, "graph_edges", edges)
+        return edges
 
     def _inconsistency(self) -> str:
         """Say what does not fit together; an empty string if everything does."""
         n = len(self.nodes)
         starts = np.zeros(0, np.int32) if self.start_edges is None else self.start_edges
-        codes = (self.edge_codes, self.graph_edges, self.best_edges, self.rare_codes, starts)
+        deferred = self.deferred
+        graph_edges = self.graph_edges if deferred is None else np.zeros(0, np.int32)
+        n_graph_edges = len(graph_edges) if deferred is None else deferred.size
+        codes = (self.edge_codes, graph_edges, self.best_edges, self.rare_codes, starts)
         n_graphs = len(self.graph_offsets) - 1
         checks = {
             "node names must be unique": len(set(self.nodes)) == n,
@@ -97,13 +132,11 @@ class RunRecord:
             "batch_counts must be (chain, batch, edge), like batch_iterations and edge_codes": self.batch_counts.shape
             == (*self.batch_iterations.shape, len(self.edge_codes)),
             "graph_offsets must rise from 0 to the number of graph_edges": _are_bounds(
-                self.graph_offsets, len(self.graph_edges)
+                self.graph_offsets, n_graph_edges
             ),
             "graph_index must point at stored graphs": self.graph_index.size == 0
             or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
-            "edge codes must be between 0 and n² − 1": all(
-                c.size == 0 or (c.min() >= 0 and c.max() < n * n) for c in codes
-            ),
+            _OUT_OF_RANGE: all(_are_codes(some, n) for some in codes),
             "rare_codes and rare_probabilities must be of one length": self.rare_codes.shape
             == self.rare_probabilities.shape,
             "exact_probabilities must be (n, n)": self.exact_probabilities is None
@@ -125,6 +158,12 @@ class RunRecord:
         if self.start_offsets is None or self.start_edges is None:
             return None
         return self.start_edges[self.start_offsets[chain] : self.start_offsets[chain + 1]]
+
+
+def _are_codes(codes: NDArray[np.int32], n_nodes: int) -> bool:
+    """Is every number the code of an edge? Looked at in pieces: the array may be larger than memory."""
+    pieces = (codes[start : start + _CODES_AT_ONCE] for start in range(0, len(codes), _CODES_AT_ONCE))
+    return all(piece.min() >= 0 and piece.max() < n_nodes * n_nodes for piece in pieces)
 
 
 def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:

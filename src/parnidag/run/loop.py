@@ -1,0 +1,334 @@
+"""The run itself: chains as pure segments, (chain, steps) → chain, on any executor.
+
+A chain is a bundle of arrays and a segment a function of it alone, so the same seed gives the same draws bit for bit
+however the run is cut up and wherever it runs. Between segments the run collects draws, takes edge counts at fixed
+iterations, shows progress, writes checkpoints and notices Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parnidag._types import Floats
+from parnidag.errors import ParnidagError
+from parnidag.graph import Adjacency
+from parnidag.progress import ChainStatus, Progress
+from parnidag.run.chain_log import ChainLog
+from parnidag.run.checkpoint import Checkpointer
+from parnidag.run.draws import DrawStore, MemoryStore
+from parnidag.run.plan import Plan
+from parnidag.run.pools import Executors, Pool, PoolBrokenError, open_pool
+from parnidag.run.resume import Shared, begin_checkpoint, resume
+from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals, interruptibly
+from parnidag.run.workers import Segment, Work, here
+from parnidag.samplers.base import Prepared, Sampler, new_chain
+from parnidag.space.searchspace import SearchSpace
+from parnidag.target import Target
+
+PATIENCE_SECONDS = 1.0
+"""How long a run that is to stop waits for segments elsewhere."""
+SILENCE_SECONDS = 60.0
+"""After this long without a word from any worker, the run says that it is waiting."""
+
+Waiting = dict[Future[Any], tuple[ChainLog, int]]
+"""Segments under way: whose they are and how many steps they have."""
+
+
+class Run:
+    """The chains of one call of `sample`, from their first to their last segment."""
+
+    def __init__(
+        self,
+        target: Target,
+        sampler: Sampler,
+        plan: Plan,
+        starts: list[Adjacency] | None,
+        space: SearchSpace | None = None,
+        store: DrawStore | None = None,
+    ) -> None:
+        self.target, self.sampler, self.plan = target, sampler, plan
+        self.starts, self.space = starts, space
+        self.space_given = space is not None
+        self.searched = starts is None and sampler.default_space != "none"
+        """Does every chain start where a search of its own ends?"""
+        self.caveats: list[str] = []
+        self.found: SearchSpace | None = None
+        """What the sampler's own search found, if it is one."""
+        self.prior: Floats | None = None
+        """How probable each edge is before the data."""
+        self.logs: list[ChainLog] = []
+        self.store: DrawStore = MemoryStore(plan.chains) if store is None else store
+        self.timings: dict[str, float] = {}
+        self.stopped: str | None = None
+        """Why the run ended early: the name of a signal, or what happened to the workers; None if it did not."""
+        self._prepared = Prepared()
+        self._checkpointer: Checkpointer | None = None
+        self._last_trouble: str | None = None
+        self._abandoned = False
+        """Are segments still running that nobody waits for? Then chains must not be looked at."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Did the run end early?"""
+        return self.stopped is not None
+
+    def draws(self) -> int:
+        """Return how many draws every chain has."""
+        return min(self.store.count(chain) for chain in range(self.plan.chains))
+
+    # ── set-up ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def prepare(self, progress: Progress) -> None:
+        """Do what all chains share, find where they start, then set up each chain."""
+        interruptibly(partial(self._prepare, progress))
+
+    def _prepare(self, progress: Progress) -> None:
+        stages = partial(self.stage, progress)
+        considered = None if self.space is None else self.space.considered
+        wanted = self.plan.chains if self.starts is None else 0
+        prepared = self.sampler.prepare(
+            self.target, considered, self.plan.seed, stages, chains=wanted, given=self.space_given or self.space is None
+        )
+        self.target.check_score()
+        self.space = prepared.space or self.space
+        if self.starts is None:
+            assert prepared.starts is not None
+            self.starts = prepared.starts
+        self._take(prepared)
+        with self._timed("set-up of chains"):
+            for index, graph in enumerate(self.starts):
+                chain = new_chain(self.target, graph, self.plan.seed, index)
+                if not np.isfinite(chain.log_posterior):
+                    self.target.check_score()
+                    raise ParnidagError(
+                        f"the log posterior of the graph that chain {index} starts from is {chain.log_posterior}: "
+                        "the score or the prior rules it out; start= can give another one"
+                    )
+                self.sampler.begin(self.target, prepared, chain, self.plan.tune)
+                self.logs.append(ChainLog(chain, self.plan.boundaries()))
+                self.logs[-1].pass_boundaries(self.sampler, self.plan.thin)
+
+    def _take(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self.found = prepared.space
+        self.caveats = self.sampler.caveats(prepared)
+
+    def checkpoint_to(self, path: Path, identity: dict[str, Any]) -> None:
+        """Write checkpoints from now on."""
+        assert self.starts is not None
+        assert self.prior is not None
+        shared = Shared(self._prepared, self.starts, self.space, self.prior)
+        self._checkpoint_with(begin_checkpoint(path, identity, self.plan, shared))
+
+    def resume_from(self, path: Path, identity: dict[str, Any], progress: Progress) -> None:
+        """Go on where a checkpoint says that the chains stand, instead of `prepare`."""
+        with self.stage(progress, "checkpoint"):
+            shared, self.logs, checkpointer = interruptibly(
+                partial(resume, path, self.target, self.sampler, self.plan, identity)
+            )
+            self._take(shared.prepared)
+            self.starts, self.space, self.prior = shared.starts, shared.space, shared.prior
+            self._checkpoint_with(checkpointer)
+            for log in self.logs:
+                log.pass_boundaries(self.sampler, self.plan.thin)
+
+    def _checkpoint_with(self, checkpointer: Checkpointer) -> None:
+        self._checkpointer = checkpointer
+        self.store = checkpointer.store
+        for log in self.logs:
+            checkpointer.keep(log)
+
+    @contextmanager
+    def stage(self, progress: Progress, name: str) -> Iterator[None]:
+        """Announce and time a stage of the set-up."""
+        progress.stage(name)
+        with self._timed(name):
+            yield
+
+    # ── sampling ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def execute(self, executor: Executors | None, progress: Progress) -> None:
+        """Run all chains to the end, or until Ctrl-C, SIGTERM or the loss of all workers."""
+        work = Work(self.sampler, self.target, self.logs[0].chain.tables, here())
+        with self._timed("sampling"), catching_signals() as stopping:
+            progress.stage("compiling, or loading compiled code")
+            with open_pool(executor, work, len(self.logs)) as pool:
+                self._run_all(pool, progress, stopping)
+            if all(log.finished for log in self.logs):
+                self.stopped = None  # the signal came too late to change anything
+            self._last_checkpoint(progress)
+        if self.interrupted:
+            self._refuse_nothing()
+            for log in self.logs:
+                log.close_batch()
+
+    def _run_all(self, pool: Pool, progress: Progress, stopping: Stopping) -> None:
+        waiting: Waiting = {}
+        heard = time.monotonic()
+        try:
+            for log in self.logs:
+                if not log.finished:
+                    self._send(pool, log, waiting, progress)
+            while waiting and stopping.by is None:
+                finished, _ = wait(waiting, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                if finished:
+                    heard = time.monotonic()
+                    self._receive(pool, finished, waiting, progress, stopping)
+                elif time.monotonic() - heard > SILENCE_SECONDS:
+                    heard = time.monotonic()
+                    progress.note(f"no word from any worker for {SILENCE_SECONDS:.0f} s; Ctrl-C keeps what there is")
+        except PoolBrokenError as error:
+            self.stopped = f"the pool of workers broke: {error}"
+            progress.note(self.stopped)
+        if stopping.by is not None:
+            self.stopped = stopping.by
+            progress.note("stopping: the running segments end first")
+            self._stop(pool, waiting)
+
+    def _send(self, pool: Pool, log: ChainLog, waiting: Waiting, progress: Progress, steps: int | None = None) -> None:
+        """Send the next segment of a chain; with `steps` it is one that a worker could not run without the work."""
+        with_work = steps is not None
+        steps = log.next_steps(pool.seconds) if steps is None else steps
+        try:
+            waiting[pool.submit(log.chain, steps, with_work)] = (log, steps)
+        except Exception as error:  # a pool may be found broken only when it is asked for something
+            self._send_again(pool, error, [log], waiting, progress)
+
+    def _send_again(
+        self, pool: Pool, error: BaseException, lost: list[ChainLog], waiting: Waiting, progress: Progress
+    ) -> None:
+        """Go on after a loss, or raise; what a replaced executor was doing will never come back: that is lost too."""
+        executor = pool.executor
+        progress.note(pool.recover(error))
+        if pool.executor is not executor:
+            lost = lost + [log for log, _ in waiting.values()]
+            waiting.clear()
+        for log in lost:
+            self._send(pool, log, waiting, progress)
+
+    def _receive(
+        self, pool: Pool, finished: set[Future[Any]], waiting: Waiting, progress: Progress, stopping: Stopping
+    ) -> None:
+        for future in finished:
+            if future not in waiting:
+                continue
+            log, steps = waiting.pop(future)
+            error = CancelledError() if future.cancelled() else future.exception()
+            if isinstance(error, KeyboardInterrupt):  # a terminal sends Ctrl-C to workers too
+                stopping.by = stopping.by or "SIGINT"
+            elif error is not None:
+                if stopping.by is None:
+                    self._send_again(pool, error, [log], waiting, progress)
+            elif (segment := pool.result(future)) is None:
+                self._send(pool, log, waiting, progress, steps)
+            else:
+                self._absorb(log, segment, pool.seconds)
+                progress.update(self._status(log))
+                self._checkpoint(log, len(waiting) + 1, progress)
+                if not log.finished:
+                    self._send(pool, log, waiting, progress)
+
+    def _absorb(self, log: ChainLog, segment: Segment, aim: float) -> None:
+        tuning = log.at_tune_end is None
+        log.chain = segment.chain
+        log.note_speed(segment.done, segment.seconds, aim)
+        if segment.draws is not None:
+            self.store.append(log.chain.index, segment.draws)
+        log.pass_boundaries(self.sampler, self.plan.thin)
+        if tuning and log.at_tune_end is not None and self._checkpointer is not None:
+            self._checkpointer.ask()
+
+    def _stop(self, pool: Pool, waiting: Waiting) -> None:
+        """Let the running segments end and keep what they made; elsewhere only those that come back soon."""
+        for future in waiting:
+            future.cancel()
+        left = {future for future in waiting if not future.cancelled()}
+        late = wait(left, timeout=PATIENCE_SECONDS).not_done
+        if late and pool.in_place:
+            if self.draws() == 0:  # most likely they are still compiling, and there is nothing to keep
+                pool.abandoned = self._abandoned = True
+                return
+            wait(late)
+        for future in left:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                segment = pool.result(future)
+                if segment is not None:
+                    self._absorb(waiting[future][0], segment, pool.seconds)
+            elif pool.in_place:
+                future.result()  # its chain was changed and is of no use now
+
+    def _checkpoint(self, log: ChainLog, running: int, progress: Progress) -> None:
+        if self._checkpointer is not None and self._checkpointer.see(log, running):
+            self._note_trouble(progress)
+
+    def _last_checkpoint(self, progress: Progress) -> None:
+        """Write where all chains stand, if none of them runs any more."""
+        if self._checkpointer is None or self._abandoned:
+            return
+        for log in self.logs:
+            self._checkpointer.keep(log)
+        self._checkpointer.write()
+        self._note_trouble(progress)
+
+    def _note_trouble(self, progress: Progress) -> None:
+        """Say once that checkpoints cannot be written, and once that they can again."""
+        assert self._checkpointer is not None
+        trouble = self._checkpointer.trouble
+        if trouble is not None and self._last_trouble is None:
+            progress.note(f"the checkpoint could not be written ({trouble}); the run goes on, the earlier one stays")
+        elif trouble is None and self._last_trouble is not None:
+            progress.note("the checkpoint could be written again")
+        self._last_trouble = trouble
+
+    @property
+    def checkpoint_trouble(self) -> str | None:
+        """Why the last checkpoint could not be written, if so."""
+        return self._last_trouble
+
+    def _refuse_nothing(self) -> None:
+        """Stop here if there is no draw of every chain, and so no result."""
+        if self.draws() > 0:
+            return
+        where = ""
+        if self._checkpointer is not None and self._checkpointer.written:
+            where = f"; the checkpoint {self._checkpointer.path} knows where the chains stand"
+        nothing = f"stopped before every chain had a draw, so there is nothing to return{where}"
+        if self.stopped == "SIGINT":
+            raise KeyboardInterrupt(nothing)
+        if self.stopped == "SIGTERM":
+            raise SystemExit(143)
+        raise ParnidagError(f"{self.stopped}; {nothing}")
+
+    def _status(self, log: ChainLog) -> ChainStatus:
+        totals = self.sampler.totals(log.chain)
+        since = log.at_tune_end or {}
+        tried = totals["tried"] - since.get("tried", 0.0)
+        accepted = totals["accepted"] - since.get("accepted", 0.0)
+        stage = "done" if log.finished else "tuning" if log.at_tune_end is None else "drawing"
+        return ChainStatus(
+            chain=log.chain.index,
+            stage=stage,
+            iteration=log.chain.iteration,
+            total=self.plan.total,
+            iterations_per_second=log.wall_rate(),
+            log_posterior=log.chain.log_posterior,
+            acceptance=accepted / tried if tried else 0.0,
+            omega=self.sampler.gauges(log.chain).get("omega"),
+            edges=log.chain.edge_count,
+        )
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start

@@ -1,0 +1,77 @@
+"""Ctrl-C and SIGTERM: the first asks a run to stop where nothing is lost, the second ends at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+POLL_SECONDS = 0.1
+"""How often a waiting main thread looks whether it was interrupted."""
+
+
+class Stopping:
+    """Whether, and by which signal, a run was asked to stop."""
+
+    def __init__(self) -> None:
+        self.by: str | None = None
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """Note the first signal; the second raises."""
+        if self.by is not None:
+            raise KeyboardInterrupt
+        self.by = signal.Signals(number).name
+
+
+@contextmanager
+def catching_signals() -> Iterator[Stopping]:
+    """Let Ctrl-C and SIGTERM ask for an end at the next safe place.
+
+    Only the main thread can do this; elsewhere an interruption is the caller's affair. A signal that the process
+    ignores stays ignored, and of SIGTERM only the default is replaced: whoever handles it has a reason to.
+    """
+    stopping = Stopping()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+    before: dict[int, Any] = {}
+    # None stands for a handler from outside Python, which could not be put back.
+    if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, stopping.ask)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        before[signal.SIGTERM] = signal.signal(signal.SIGTERM, stopping.ask)
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def interruptibly(work: Callable[[], Result]) -> Result:
+    """Do the work in another thread, so that Ctrl-C is heard while compiled code runs.
+
+    An interrupted main thread leaves the work behind: it changes nothing that anyone still looks at.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    outcome: list[Result] = []
+    failure: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:  # raised again where the caller waits
+            failure.append(error)
+
+    thread = threading.Thread(target=attempt, name="parnidag-set-up", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
+    if failure:
+        raise failure[0]
+    return outcome[0]
