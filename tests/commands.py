@@ -20,7 +20,7 @@ class StubPosterior:
     def __init__(self, probabilities=PROBABILITIES, interrupted=False, log_evidence=None):
         self.nodes = list(probabilities.columns)
         self.edge_probabilities = probabilities
-        self.settings = {"interrupted": interrupted}
+        self.settings = {"interrupted": interrupted, "stopped_by": "SIGINT" if interrupted else None}
         self.log_evidence = log_evidence
 
     def summary(self):
@@ -51,6 +51,8 @@ class Calls(list):
         self.append((data, options))
         if isinstance(self.result, BaseException):
             raise self.result
+        if options.get("output") is not None:  # `sample` itself writes there
+            self.result.save(options["output"])
         return self.result
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from parnidag import referee
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
-from parnidag.errors import ParnidagError, StoppedWarning
+from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
 from parnidag.graph import Adjacency, check_adjacency
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
@@ -208,15 +208,17 @@ def _check_output(output: object, checkpoint: Path | None) -> None:
 
 def _result(run: Run, output: str | os.PathLike[str] | None, began: float) -> Posterior:
     """Put the result together, and say what was not as planned."""
-    for trouble in filter(None, (run.stopped, run.checkpoint_trouble)):
-        if trouble not in ("SIGINT",):  # whoever pressed Ctrl-C knows
-            warnings.warn(f"the run did not end as planned: {trouble}", StoppedWarning, stacklevel=3)
+    if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
+        warnings.warn(f"the run ended early: {run.stopped}", StoppedWarning, stacklevel=3)
+    if run.checkpoint_trouble is not None:
+        message = f"the last checkpoint could not be written: {run.checkpoint_trouble}"
+        warnings.warn(message, StoppedWarning, stacklevel=3)
     if output is not None:
         try:
             written = save_record(record_of_run(run, time.perf_counter() - began, to_file=True), output)
         except ParnidagError as error:
             message = f"the result could not be written, it is in memory only: {str(error).removeprefix('path: ')}"
-            warnings.warn(message, StoppedWarning, stacklevel=3)
+            warnings.warn(message, NotWrittenWarning, stacklevel=3)
         else:
             return load(written)
     return Posterior(record_of_run(run, time.perf_counter() - began))

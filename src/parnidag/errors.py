@@ -15,3 +15,7 @@ class PriorError(ParnidagError):
 
 class StoppedWarning(UserWarning):
     """A run ended early, or something of it could not be written; what there is was returned."""
+
+
+class NotWrittenWarning(StoppedWarning):
+    """The result could not be written to its file and is in memory only."""

@@ -43,7 +43,7 @@ class StoredFile:
     def __iter__(self) -> Iterator[str]:
         """Go through the variables; netCDF keeps dimensions among them, which have no content of their own."""
         for name in self._file:
-            if not bytes(self._variable(name).attrs.get("NAME", b"")).startswith(_BARE_DIMENSION):
+            if not bytes(self._inside(name).attrs.get("NAME", b"")).startswith(_BARE_DIMENSION):
                 yield name
 
     def __contains__(self, name: str) -> bool:
@@ -84,13 +84,18 @@ class StoredFile:
 
     def _variable(self, name: str) -> h5py.Dataset:
         """Return a variable, if it is inside this file and as large as it says."""
+        variable = self._inside(name)
+        if variable.ndim > MOST_DIMENSIONS:
+            raise ValueError(f"{name} has {variable.ndim} dimensions")
+        if variable.nbytes > max(MAPPED_FROM_BYTES, MOST_RATIO * variable.id.get_storage_size()):
+            raise ValueError(f"{name} claims {variable.nbytes} bytes, which the file does not hold")
+        return variable
+
+    def _inside(self, name: str) -> h5py.Dataset:
+        """Return a variable or dimension, if it is inside this file and not a pointer to somewhere else."""
         if not isinstance(self._file.get(name, getlink=True), h5py.HardLink):
             raise ValueError(f"{name} is not in the file itself")
         variable = self._file[name]
         if not isinstance(variable, h5py.Dataset) or variable.is_virtual or variable.external:
             raise ValueError(f"{name} is not in the file itself")
-        if variable.ndim > MOST_DIMENSIONS:
-            raise ValueError(f"{name} has {variable.ndim} dimensions")
-        if variable.nbytes > max(MAPPED_FROM_BYTES, MOST_RATIO * variable.id.get_storage_size()):
-            raise ValueError(f"{name} claims {variable.nbytes} bytes, which the file does not hold")
         return variable

@@ -9,6 +9,9 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
+import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +23,7 @@ from parnidag.cli.options import (
     MaybeWhole,
     ModelOptions,
     OutputOptions,
+    RunningOptions,
     SamplingOptions,
     Whole,
     check_report,
@@ -35,8 +39,13 @@ if TYPE_CHECKING:
     from parnidag.posterior import Posterior
 
 USER_MISTAKE = 2
+WORKERS_LOST = 1
 INTERRUPTED = 130
+TERMINATED = 143
 BROKEN_PIPE = 141
+
+FAREWELL_SECONDS = 0.5
+"""How long an interrupted command waits for its threads."""
 
 PIPE_WIDTH = 250
 """Help in a pipe is not wrapped: a pager or `grep` sees whole options."""
@@ -108,11 +117,13 @@ def sample(
     *,
     sampling: SamplingOptions = SamplingOptions(),  # noqa: B008 (frozen)
     model: ModelOptions = ModelOptions(),  # noqa: B008
+    running: RunningOptions = RunningOptions(),  # noqa: B008
     results: OutputOptions = OutputOptions(),  # noqa: B008
 ) -> int:
     """Sample the graphs that could have made a table of data.
 
-    Ctrl-C stops the chains early; once every chain has a draw, what they have found is still printed and saved.
+    Ctrl-C (or SIGTERM) stops the chains early; once every chain has a draw, what they have found is still printed and
+    saved. With --checkpoint the same command goes on from there.
 
     Parameters
     ----------
@@ -120,26 +131,34 @@ def sample(
         The table: a CSV or Parquet file with one column for each node.
     """
     results.check(data)
+    running.check()
 
     import parnidag
 
     prior, sampler, table = model.prior(), sampling.algorithm(), model.data(data)
     score = model.chosen_score(table)
-    posterior = parnidag.sample(
-        table,
-        score=score,
-        prior=prior,
-        sampler=sampler,
-        space=sampling.search_space(table, prior, score),
-        start=sampling.first_graphs(),
-        draws=sampling.draws,
-        tune=sampling.tune,
-        thin=sampling.thin,
-        chains=sampling.chains,
-        seed=sampling.seed,
-        progress=False if results.quiet else None,
-    )
-    results.deliver(posterior)
+    space, start = sampling.search_space(table, prior, score), sampling.first_graphs()
+    with running.executor() as executor, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", parnidag.StoppedWarning)
+        posterior = parnidag.sample(
+            table,
+            score=score,
+            prior=prior,
+            sampler=sampler,
+            space=space,
+            start=start,
+            draws=sampling.draws,
+            tune=sampling.tune,
+            thin=sampling.thin,
+            chains=sampling.chains,
+            seed=sampling.seed,
+            executor=executor,
+            progress=False if results.quiet else None,
+            checkpoint=running.checkpoint,
+            output=results.output,
+        )
+    unwritten = _say_warnings(caught)
+    results.deliver(posterior, saved=not unwritten)
     return _exit_code(posterior)
 
 
@@ -303,7 +322,20 @@ def simulate(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    if code in (INTERRUPTED, TERMINATED) and not _threads_end_soon():
+        # Compiled code that nobody waits for any more cannot be interrupted, and Python would wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _threads_end_soon() -> bool:
+    deadline = time.monotonic() + FAREWELL_SECONDS
+    while threading.active_count() > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return threading.active_count() == 1
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -312,7 +344,7 @@ def run(arguments: Sequence[str]) -> int:
     Returns
     -------
     int
-        0 for success, 2 for a user's mistake, 130 after Ctrl-C.
+        0 for success, 1 if workers were lost, 2 for a user's mistake, 130 after Ctrl-C, 143 after SIGTERM.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail
@@ -330,6 +362,11 @@ def run(arguments: Sequence[str]) -> int:
         return BROKEN_PIPE
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except SystemExit as stop:
+        if stop.code != TERMINATED:
+            raise
+        sys.stderr.write("parnidag: terminated before every chain had a draw\n")
+        return TERMINATED
     except KeyboardInterrupt as stop:
         sys.stderr.write(f"parnidag: interrupted{': ' + str(stop) if str(stop) else ''}\n")
         return INTERRUPTED
@@ -360,8 +397,21 @@ def _fail(message: str) -> int:
     return USER_MISTAKE
 
 
+def _say_warnings(caught: list[warnings.WarningMessage]) -> bool:
+    """Pass on what went wrong on the way; return whether the result is still to be written."""
+    from parnidag.errors import NotWrittenWarning, StoppedWarning
+
+    for warning in caught:
+        if issubclass(warning.category, StoppedWarning):
+            sys.stderr.write(f"parnidag: {warning.message}\n")
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return any(issubclass(warning.category, NotWrittenWarning) for warning in caught)
+
+
 def _exit_code(posterior: Posterior) -> int:
     if not posterior.settings.get("interrupted", False):
         return 0
     sys.stderr.write("parnidag: interrupted: this is what the chains had found by then\n")
-    return INTERRUPTED
+    codes = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED}
+    return codes.get(str(posterior.settings.get("stopped_by")), WORKERS_LOST)

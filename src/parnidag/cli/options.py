@@ -5,13 +5,16 @@ Everything heavy is imported inside the methods, so that ``--help`` answers at o
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+import re
 import tempfile
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
 
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
     from parnidag.prior import EdgePrior
     from parnidag.samplers.base import Sampler
     from parnidag.scores.table import Score
+
+
+DASK_SECONDS = 10
+"""How long a scheduler has to answer."""
 
 
 def _whole(kind: type, tokens: Sequence[Token]) -> int:
@@ -244,7 +251,58 @@ def _earlier_result(option: str, path: Path, known: str) -> Posterior:
     return load(path)
 
 
-@Parameter(name="*", group=Group("Output", sort_key=3))
+@Parameter(name="*", group=Group("Long runs", sort_key=3))
+@dataclass(frozen=True)
+class RunningOptions:
+    """Where chains run, and what survives when they are stopped."""
+
+    processes: Annotated[MaybeWhole, Parameter(metavar="N")] = None
+    """Run the chains in so many processes. Default: threads on all cores, which are as fast on one machine."""
+
+    dask: Annotated[str | None, Parameter(metavar="ADDRESS")] = None
+    """Run the chains on a Dask cluster, by the address of its scheduler, such as tcp://10.0.0.1:8786."""
+
+    checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    """Write every few seconds where the chains stand (FILE and FILE.draws). If it exists, go on from there; more
+    --draws make a finished run longer."""
+
+    def check(self) -> None:
+        """Refuse what cannot work before hours are spent on it."""
+        if self.processes is not None and self.dask is not None:
+            raise ParnidagError("--processes and --dask exclude each other")
+        if self.processes is not None and self.processes < 1:
+            raise ParnidagError(f"--processes {self.processes} must be 1 or more")
+        if self.dask is not None and not re.fullmatch(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+/?", self.dask):
+            raise ParnidagError(f"--dask {self.dask}: write the address of the scheduler as tcp://host:port")
+        check_writable("--checkpoint", self.checkpoint)
+
+    @contextlib.contextmanager
+    def executor(self) -> Iterator[Any]:
+        """Give what runs the chains; None for threads."""
+        if self.processes is not None:
+            from parnidag.run.pools import processes
+
+            yield processes(self.processes)
+        elif self.dask is not None:
+            with _dask_client(self.dask) as client:
+                yield client
+        else:
+            yield None
+
+
+def _dask_client(address: str) -> Any:
+    try:
+        client: Any = importlib.import_module("dask.distributed").Client
+    except ImportError as error:
+        raise ParnidagError("--dask needs Dask: pip install 'parnidag[dask]'") from error
+    try:
+        return client(address, timeout=DASK_SECONDS)
+    except (OSError, ValueError) as error:  # its timeout is an OSError too
+        reason = " ".join(str(error).split())
+        raise ParnidagError(f"--dask {address}: no scheduler answers there ({reason})") from error
+
+
+@Parameter(name="*", group=Group("Output", sort_key=4))
 @dataclass(frozen=True)
 class OutputOptions:
     """What is printed and what is written."""
@@ -277,11 +335,11 @@ class OutputOptions:
         check_writable("--edges-csv", self.edges_csv, data, self.output)
         check_report(self.report, data, self.output, self.edges_csv)
 
-    def deliver(self, posterior: Posterior) -> None:
-        """Save first, so that nothing on the screen can cost the result, then print."""
+    def deliver(self, posterior: Posterior, saved: bool = False) -> None:
+        """Save first, unless that has been done, so that nothing on the screen can cost the result; then print."""
         from parnidag.simulation import write_csv
 
-        if self.output is not None:
+        if self.output is not None and not saved:
             posterior.save(self.output)
         if self.edges_csv is not None:
             table = posterior.edge_probabilities

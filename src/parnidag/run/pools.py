@@ -7,8 +7,10 @@ breaks.
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
@@ -21,7 +23,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, TypeAlias
 
 from parnidag._cores import usable_cores
@@ -148,14 +150,14 @@ class AwayPool(Pool):
         """Make another executor in place of a broken one."""
         if self._factory is None:
             raise PoolBrokenError(_words(error)) from error
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        end_workers(self.executor)
         self.executor = _made(self._factory)
 
     def close(self) -> None:
         """End an executor that was made here, without waiting for segments that nobody wants any more."""
         take_off_shelf(self._key)
         if self._factory is not None:
-            self.executor.shutdown(wait=False, cancel_futures=True)
+            end_workers(self.executor)
 
 
 class DaskPool(AwayPool):
@@ -205,12 +207,28 @@ def processes(count: int | None = None) -> Callable[[], Executor]:
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
         raise ParnidagError(f"count must be a whole number, 1 or more, or None, got {count!r}")
     workers = usable_cores() if count is None else count
-    return partial(ProcessPoolExecutor, workers, mp_context=get_context("spawn"), initializer=_leave_ctrl_c_to_parent)
+    return partial(ProcessPoolExecutor, workers, mp_context=get_context("spawn"), initializer=_live_with_parent)
 
 
-def _leave_ctrl_c_to_parent() -> None:
-    """Ignore Ctrl-C, which a terminal sends to all processes: the run asks its workers to stop itself."""
+def _live_with_parent() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the parent; but do not outlive it if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def end_workers(executor: Executor) -> None:
+    """End an executor at once: left to itself it would wait for its workers, or leave them behind."""
+    processes_left = list((getattr(executor, "_processes", None) or {}).values())
+    executor.shutdown(wait=False, cancel_futures=True)
+    for process in processes_left:
+        process.terminate()
 
 
 def is_loss(error: BaseException) -> bool:

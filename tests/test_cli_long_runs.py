@@ -1,0 +1,172 @@
+"""Long runs on the command line: stopped by signals, resumed from checkpoints, in processes and on a cluster."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from judging import assert_same_run
+
+import parnidag
+from parnidag import cli
+from parnidag.simulation import simulate, write_csv
+
+PATIENCE = 240.0
+"""Seconds within which a command must get going, on however busy a machine."""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "table.csv"
+    made = simulate(6, 7, 60, 1)
+    write_csv(path, made.names, made.values)
+    return path
+
+
+def long_command(table, tmp_path, *more):
+    """Start a command that would take hours, and wait until its checkpoint knows of draws."""
+    checkpoint = tmp_path / "run.ckpt"
+    options = ["--draws", "100000000", "--thin", "20", "--tune", "1000", "--chains", "2", "--seed", "3"]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "parnidag", "sample", table, *options, "--checkpoint", checkpoint, *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    draws, deadline = tmp_path / "run.ckpt.draws", time.monotonic() + PATIENCE
+    while not (draws.exists() and draws.stat().st_size > 10_000):
+        assert started.poll() is None, started.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return started
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_what_there_is_and_the_checkpoint_goes_on(number, code, table, tmp_path):
+    output = tmp_path / "posterior.nc"
+    started = long_command(table, tmp_path, "-o", output)
+    began = time.monotonic()
+    started.send_signal(number)
+    said, complained = started.communicate(timeout=PATIENCE)
+    assert time.monotonic() - began < 30  # about a second, but machines can be busy
+    assert started.returncode == code
+    assert "Traceback" not in complained
+    assert "interrupted: this is what the chains had found by then" in complained
+    assert f"Saved {output}" in said
+    partial = parnidag.load(output)
+    assert partial.settings["stopped_by"] == number.name
+    drawn = partial.log_posterior.shape[1]
+    assert drawn > 0
+    # the same chains, never stopped, and the checkpoint made a little longer
+    options = {"thin": 20, "tune": 1000, "chains": 2, "seed": 3, "progress": False}
+    expected = parnidag.sample(table, draws=drawn, **options)
+    assert (partial.log_posterior == expected.log_posterior).all()
+    assert list(tmp_path.glob(".*")) == []  # nothing temporary is left
+
+
+def test_a_second_ctrl_c_ends_at_once(table, tmp_path):
+    started = long_command(table, tmp_path)
+    started.send_signal(signal.SIGINT)
+    time.sleep(0.01)
+    started.send_signal(signal.SIGINT)
+    _, complained = started.communicate(timeout=PATIENCE)
+    assert started.returncode == 130
+    assert "Traceback" not in complained
+
+
+def test_ctrl_c_during_the_set_up(table, tmp_path):
+    """Whatever the process is doing then, reading, compiling or searching."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "parnidag", "sample", table, "-q", "-o", tmp_path / "x.nc"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.0)
+    started.send_signal(signal.SIGINT)
+    _, complained = started.communicate(timeout=PATIENCE)
+    assert started.returncode in (130, -signal.SIGINT, 0)  # before Python listens, or after all is done
+    if started.returncode == 130:
+        assert complained.count("\n") == 1
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_resuming_by_the_same_command(table, tmp_path, capsys):
+    checkpoint, output = tmp_path / "run.ckpt", tmp_path / "posterior.nc"
+
+    def command(draws):
+        options = ["--draws", draws, "--thin", "20", "--tune", "500", "--chains", "2", "--seed", "3", "-q"]
+        return cli.run(["sample", str(table), *map(str, options), "--checkpoint", str(checkpoint), "-o", str(output)])
+
+    assert command(50) == 0
+    assert command(120) == 0
+    options = {"thin": 20, "tune": 500, "chains": 2, "seed": 3, "progress": False}
+    expected = parnidag.sample(table, draws=120, **options)
+    found = parnidag.load(output)
+    assert (found.log_posterior == expected.log_posterior).all()
+    np.testing.assert_allclose(found.edge_probabilities, expected.edge_probabilities, rtol=1e-12)
+    assert command(60) == 2
+    assert "a run can be made longer, not shorter" in capsys.readouterr().err
+
+
+def test_processes_give_the_same_result(table, tmp_path):
+    options = ["--draws", "30", "--chains", "2", "--seed", "3", "-q"]
+    for name, more in (("threads", []), ("processes", ["--processes", "2"])):
+        assert cli.run(["sample", str(table), *options, "-o", str(tmp_path / f"{name}.nc"), *more]) == 0
+    assert_same_run(parnidag.load(tmp_path / "threads.nc"), parnidag.load(tmp_path / "processes.nc"))
+
+
+def test_a_dask_cluster_by_its_address(table, tmp_path):
+    from dask.distributed import LocalCluster
+
+    options = ["--draws", "30", "--chains", "2", "--seed", "3", "-q"]
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0") as cluster:
+        path = tmp_path / "dask.nc"
+        address = cluster.scheduler_address
+        assert cli.run(["sample", str(table), *options, "-o", str(path), "--dask", address]) == 0
+    expected = parnidag.sample(table, draws=30, chains=2, seed=3, progress=False)
+    assert_same_run(expected, parnidag.load(path))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--processes", "0"], "--processes 0 must be 1 or more"),
+        (["--processes", "2", "--dask", "tcp://127.0.0.1:1"], "exclude each other"),
+        (
+            ["--dask", "nonsense://127.0.0.1"],
+            "--dask nonsense://127.0.0.1: write the address of the scheduler as tcp://host:port",
+        ),
+        (["--checkpoint", "no/such/folder/run.ckpt"], "--checkpoint no/such/folder/run.ckpt"),
+    ],
+)
+def test_mistakes(options, message, table, capsys):
+    assert cli.run(["sample", str(table), *options]) == 2
+    complaint = capsys.readouterr().err
+    assert message in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_a_scheduler_that_does_not_answer(table, capsys, monkeypatch):
+    monkeypatch.setattr("parnidag.cli.options.DASK_SECONDS", 0.5)
+    assert cli.run(["sample", str(table), "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert "no scheduler answers there" in capsys.readouterr().err
+
+
+def test_a_full_disk_at_the_end_leaves_the_screen_and_an_error(table, tmp_path, monkeypatch, capsys):
+    """The result is printed all the same, and nothing claims that it was saved."""
+
+    def refuse(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    output = tmp_path / "posterior.nc"
+    code = cli.run(["sample", str(table), "--draws", "30", "--chains", "2", "--seed", "3", "-o", str(output)])
+    said, complained = capsys.readouterr()
+    assert code == 2
+    assert "No space left on device" in complained
+    assert "Saved" not in said
+    assert list(tmp_path.iterdir()) == []
