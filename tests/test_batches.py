@@ -199,6 +199,8 @@ def test_rows_without_repetitions_are_refused_beyond_the_limit(monkeypatch):
     with pytest.raises(DataError, match=r"take .* GB after 1000 rows.*kind='continuous'"):
         Data.from_batches(parts)
     assert Data.from_batches(parts, kind="continuous").n_rows == 1000
+    repeated = [np.tile(part[:20], (25, 1)) for part in parts]  # 20 kinds of rows of 20 bytes in each batch
+    assert Data.from_batches(repeated * 40).n_rows == 40_000
 
 
 def test_more_rows_than_counts_can_hold_are_refused(monkeypatch):

@@ -259,6 +259,20 @@ def test_unusable_files_are_refused_in_the_same_words(tmp_path, small_batches, n
     assert batched == whole
 
 
+def test_a_parquet_file_is_never_whole_in_memory(tmp_path, monkeypatch):
+    path, given = tmp_path / "table.parquet", np.random.default_rng(1).normal(size=(100_000, 10))
+    pq.write_table(pa.table(list(given.T), [f"x{j}" for j in range(10)]), path, row_group_size=5000)
+    base, held = pa.total_allocated_bytes(), []
+    summarise = batches.summarise
+    monkeypatch.setattr(batches, "BATCH_NUMBERS", 50_000)
+    monkeypatch.setattr(
+        batches, "summarise", lambda *given: held.append(pa.total_allocated_bytes() - base) or summarise(*given)
+    )
+    assert Data.from_batches(path).n_rows == 100_000
+    assert len(held) == 20
+    assert max(held) < given.nbytes / 4
+
+
 def test_a_parquet_file_without_rows(tmp_path):
     path = write(numbers()[:0], tmp_path / "table.parquet")
     whole, batched = both_refusals(path, path)

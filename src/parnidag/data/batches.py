@@ -56,7 +56,8 @@ def read_batches(
             "interventions= of a table that is read in batches must be the name of a column of targets, not "
             f"{type(interventions).__name__}: rows are let go, so truth values or numbers of rows cannot be matched"
         )
-    return finish(_summed_up(batches, Options(missing, names, kind, interventions)), missing, kind)
+    given = names if names is None or isinstance(names, str) else list(names)  # they are gone through with each batch
+    return finish(_summed_up(batches, Options(missing, given, kind, interventions)), missing, kind)
 
 
 def _summed_up(batches: object, options: Options) -> Summary:
@@ -174,7 +175,8 @@ def _parquet_batches(path: Path) -> Iterator[Any]:
     import pyarrow
     import pyarrow.parquet
 
-    with readable(path), pyarrow.parquet.ParquetFile(path) as file:
+    # Without pre_buffer=False all row groups would be fetched ahead, and the whole file would be in memory after all.
+    with readable(path), pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
         size = max(1, BATCH_NUMBERS // max(1, file.metadata.num_columns))
         if file.metadata.num_rows == 0:
             yield file.schema_arrow.empty_table()

@@ -45,7 +45,7 @@ class RowCounts:
         self.n_rows = codes.shape[1]
         self._blocks: list[tuple[Codes, Counts | None]] = [(codes, None)]
         self._in_vain = False
-        self._compact()
+        self.compact()
 
     @property
     def n_bytes(self) -> int:
@@ -66,7 +66,7 @@ class RowCounts:
         self.n_rows += other.n_rows
         sizes = [codes.shape[1] for codes, _ in self._blocks]
         if sum(sizes[1:]) >= max(_FEWEST_SORTED, sizes[0]):
-            self._compact()
+            self.compact()
 
     def collect(self) -> tuple[Codes, Counts | None]:
         """Return the codes (columns × different rows) and their numbers, None if all are 1; and forget them.
@@ -74,14 +74,14 @@ class RowCounts:
         The order depends on the rows alone, not on how they were cut into batches, unless there are hardly any
         repetitions.
         """
-        self._compact()
+        self.compact()
         (codes, counts), *more = self._blocks
         if more:
             codes, counts = self._joined()
         self._blocks = []
         return codes, counts
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
         """Count repetitions, if that makes the table smaller."""
         if self._in_vain:
             return

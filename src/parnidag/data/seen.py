@@ -101,7 +101,8 @@ class SeenColumn:
 def see_column(values: Floats, coding: Coding | None) -> SeenColumn:
     """Say what a column of a batch holds, whether or not its rows are complete."""
     if coding is None:
-        return SeenColumn("numbers" if not np.isnan(values).all() else "")
+        absent = len(values) == 0 or (np.isnan(values[0]) and np.isnan(values).all())
+        return SeenColumn("" if absent else "numbers")
     if not coding.declared:
         return SeenColumn("text", coding)
     return SeenColumn("truth values" if coding.labels == ("False", "True") else "categories", coding)

@@ -116,6 +116,8 @@ class Summary:
         assert self.rows is not None
         words = _LABEL_BYTES * sum(len(column.levels or ()) for column in self.columns)
         if self.rows.n_bytes + words > MOST_ROW_MEMORY:
+            self.rows.compact()
+        if self.rows.n_bytes + words > MOST_ROW_MEMORY:
             taken = (self.rows.n_bytes + words) / 1e9
             measured = "" if any(column.coding for column in self.columns) else " (or kind='continuous')"
             raise DataError(

@@ -35,7 +35,9 @@ class Data:
     ----------
     table
         A pandas or polars data frame, a pyarrow table, a 2-D array or nested sequence (rows × columns), the path of a
-        ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file, or another `Data`. Columns are the nodes of the graphs.
+        ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file, or another `Data`. Columns are the nodes of the graphs. A
+        Dask data frame, an iterator of tables, and a file whose numbers would take more than 1 GB (8 bytes each) are
+        read in batches, as `from_batches` does.
     missing
         ``"raise"`` (default) refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
     names
@@ -56,6 +58,7 @@ class Data:
         Column names, in the order of the table.
     values : array (rows, columns) of float64
         The numbers as given, read-only; for columns of text, truth values or categories the codes of `discrete`.
+        Refused, and so is `intervened`, if the table was read in batches.
     kind : str
         "continuous" or "discrete".
     intervened : array (rows, columns) of bool, or None
