@@ -195,7 +195,7 @@ def test_rows_without_repetitions_are_refused_beyond_the_limit(monkeypatch):
     table = np.random.default_rng(1).integers(0, 10, (1000, 20)).astype(float)
     parts = [table[:500], table[500:]]
     assert_same(Data.from_batches(parts), Data(table))
-    monkeypatch.setattr(summary, "MOST_ROW_MEMORY", 20_000)
+    monkeypatch.setattr(summary, "MOST_ROW_MEMORY", 30_000)  # 20,000 of them for words
     with pytest.raises(DataError, match=r"take .* GB after 1000 rows.*kind='continuous'"):
         Data.from_batches(parts)
     assert Data.from_batches(parts, kind="continuous").n_rows == 1000

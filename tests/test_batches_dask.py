@@ -71,7 +71,9 @@ def test_summaries_are_small_and_merging_can_be_repeated():
 
 def test_a_cluster_of_processes():
     table = pd.DataFrame(example(rows=400), columns=NAMES)
+    patience = dict.fromkeys(("distributed.comm.timeouts.connect", "distributed.comm.timeouts.tcp"), "300s")
     with (
+        dask.config.set(patience),  # processes start slowly on busy machines
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         Client(cluster),
     ):

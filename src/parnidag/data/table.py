@@ -338,9 +338,9 @@ class Data:
 
         Examples
         --------
-        >>> data = Data.from_batches([[["m", "x"], ["f", "x"]], [["m", "x"], ["f", "y"]]])
+        >>> data = Data.from_batches([[["m", "x"], ["f", "x"]], [["m", "y"], ["m", "x"]]] * 10)
         >>> data.discrete().codes.T[np.argmax(data.row_counts())], data.row_counts().max()
-        (array([1, 0], dtype=uint8), np.int64(2))
+        (array([1, 0], dtype=uint8), np.int64(20))
         """
         return self._statistics.row_counts()
 
