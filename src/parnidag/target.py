@@ -79,8 +79,8 @@ class Target:
             "score": score.describe(),
             "prior": prior.describe(data.names),
         }
-        if data.intervened is not None:
-            set_rows = data.intervened.sum(axis=0)
+        if data.has_interventions:
+            set_rows = data.set_rows()
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
         return Target(data.names, problem, settings, score)
 

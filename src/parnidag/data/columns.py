@@ -15,6 +15,8 @@ from parnidag.wording import is_number_text, one_line
 
 Floats = NDArray[np.float64]
 
+_EXAMPLE = ", for example "
+
 
 class Coding(NamedTuple):
     """What the codes of a column without numbers stand for: code k is the level `labels[k]`."""
@@ -174,7 +176,20 @@ def _from_levels(values: Iterable[Any], declared: Sequence[Any] | None, shown: s
 
 def _coded(codes: Floats, levels: Sequence[Any], declared: bool, shown: str) -> Column:
     labels = tuple(number_label(level) if isinstance(level, float) else str(level) for level in levels)
-    return Column(codes, Coding(labels, declared, f"{shown}, for example {_telling_example(labels)}"))
+    return Column(codes, Coding(labels, declared, f"{shown}{_EXAMPLE}{_telling_example(labels)}"))
+
+
+def relabelled(coding: Coding, labels: Sequence[str]) -> Coding:
+    """Give a coding other levels, from which the example in its description is then taken.
+
+    Examples
+    --------
+    >>> relabelled(Coding(("1", "2"), False, "String, for example '1'"), ["1", "2", "n.d."]).shown
+    "String, for example 'n.d.'"
+    """
+    kind, separator, _ = coding.shown.partition(_EXAMPLE)
+    example = _telling_example(labels) if separator and labels else ""
+    return Coding(tuple(labels), coding.declared, f"{kind}{separator}{example}")
 
 
 def _telling_example(labels: Sequence[str]) -> str:

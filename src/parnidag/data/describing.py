@@ -9,28 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 MOST_SHOWN = 30
 """Columns that a notebook lists; results keep all."""
 
 
-def describe_numbers(names: Sequence[str], values: NDArray[np.float64]) -> list[dict[str, Any]]:
+def describe_numbers(names: Sequence[str], mean: Floats, sd: Floats, low: Floats, high: Floats) -> list[dict[str, Any]]:
     """Return mean, standard deviation, smallest and largest value of each column, to 6 digits.
 
     Examples
     --------
-    >>> describe_numbers(["dose"], np.array([[1.0], [2.0], [4.5]]))
+    >>> describe_numbers(["dose"], *np.array([[2.5], [1.8027756], [1.0], [4.5]]))
     [{'name': 'dose', 'mean': 2.5, 'sd': 1.80278, 'min': 1.0, 'max': 4.5}]
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        columns = zip(names, values.mean(axis=0), values.std(axis=0, ddof=1), values.min(0), values.max(0), strict=True)
-        return [
-            {"name": name, "mean": _rounded(mean), "sd": _rounded(sd), "min": _rounded(low), "max": _rounded(high)}
-            for name, mean, sd, low, high in columns
-        ]
+    return [
+        {"name": name, **dict(zip(("mean", "sd", "min", "max"), map(_rounded, figures), strict=True))}
+        for name, *figures in zip(names, mean, sd, low, high, strict=True)
+    ]
 
 
 def describe_levels(
-    names: Sequence[str], codes: NDArray[np.int32], labels: Sequence[Sequence[str]]
+    names: Sequence[str],
+    codes: NDArray[Any],
+    labels: Sequence[Sequence[str]],
+    row_counts: NDArray[np.int64] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the number of levels of each column, and its most frequent one with its share of the rows.
 
@@ -41,9 +44,9 @@ def describe_levels(
     """
     described = []
     for name, column, words in zip(names, codes, labels, strict=True):
-        counts = np.bincount(column, minlength=len(words))
+        counts = np.bincount(column, weights=row_counts, minlength=len(words))
         top = int(counts.argmax())
-        share = _rounded(counts[top] / len(column))
+        share = _rounded(counts[top] / counts.sum())
         described.append({"name": name, "levels": len(words), "most_frequent": words[top], "share": share})
     return described
 

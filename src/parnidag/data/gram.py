@@ -1,7 +1,8 @@
 """Gram matrices of tables of any length and any magnitude, over all rows or over some of them.
 
 Columns are worked on in units of half their range, which keeps squares of huge and tiny numbers within the range of
-floating point, and in blocks of rows, so that no second copy of the table is needed.
+floating point, and in blocks of rows, so that no second copy of the table is needed. The sums of several tables can be
+merged into those of all their rows.
 """
 
 from __future__ import annotations
@@ -66,59 +67,103 @@ def spread_of(values: Floats, rows: Mask | None = None) -> Spread:
     return Spread(low.min(axis=0), high.max(axis=0))
 
 
-class Centred(NamedTuple):
-    """Cross-products of centred columns, and the units they are in."""
+class Moments(NamedTuple):
+    """Cross-products of centred columns over some rows, in units that let them neither overflow nor underflow.
 
+    The mean is kept as `shift` + `unit` × `offset`: as one number it would lose what it differs from other means by
+    when the spread is small beside it.
+    """
+
+    rows: int
+    spread: Spread
     gram: Floats
     """In units of `unit`, columns centred on their mean."""
-    mean: Floats
+    shift: Floats
+    """A number amid each column."""
+    offset: Floats
     unit: Floats
-    """Half the range of each column; 1 for a column that does not vary."""
+    """About half the range of each column; 1 for a column that does not vary."""
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of each column."""
+        return np.clip(self.shift + self.unit * self.offset, *self.spread)
+
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation of each column, in units of `unit`."""
+        return np.asarray(np.sqrt(np.diagonal(self.gram)) / np.sqrt(self.rows - 1))
 
 
-def centred(values: Floats, spread: Spread, rows: Mask | None = None) -> Centred:
-    """Give the Gram matrix of the columns, centred and in units of their half-range, over the rows marked.
+def moments_of(values: Floats, rows: Mask | None = None, binary_units: bool = False) -> Moments:
+    """Sum over the rows of a table, or over those marked (at least one).
 
     The mid-range goes first because subtracting it is exact when the spread is small beside the mean; the mean of the
-    rest follows.
+    rest follows. With `binary_units` units are powers of two, so that `merge` changes them without rounding.
     """
-    n = values.shape[1]
     n_rows = len(values) if rows is None else int(rows.sum())
+    spread = spread_of(values, rows)
     centre, half_range = spread.centre, spread.half_range
-    unit = np.where(half_range > 0, half_range, 1.0)
-    mean = np.zeros(n)
-    for block in row_blocks(values, rows):
-        mean += ((block - centre) / unit).sum(axis=0) / n_rows
-    gram = np.zeros((n, n))
+    unit = _powers_of_two(half_range) if binary_units else np.where(half_range > 0, half_range, 1.0)
+    offset = np.zeros(values.shape[1])
     for block in row_blocks(values, rows):
         left = block - centre
         left /= unit
-        left -= mean
+        offset += left.sum(axis=0) / n_rows
+    gram = np.zeros((values.shape[1], values.shape[1]))
+    for block in row_blocks(values, rows):
+        left = block - centre
+        left /= unit
+        left -= offset
         gram += left.T @ left
-    return Centred(gram, np.clip(centre + unit * mean, spread.low, spread.high), unit)
+    return Moments(n_rows, spread, gram, centre, offset, unit)
+
+
+def merge(one: Moments, other: Moments) -> Moments:
+    """Give the moments of the rows of both, by the pairwise formula of Chan, Golub and LeVeque (1983)."""
+    spread = Spread(np.minimum(one.spread.low, other.spread.low), np.maximum(one.spread.high, other.spread.high))
+    unit = _powers_of_two(spread.half_range)
+    rows = one.rows + other.rows
+    apart = _apart(one, other, unit)
+    gram = _in_units(one.gram, _factor(one, unit)) + _in_units(other.gram, _factor(other, unit))
+    gram += np.outer(apart, apart * (one.rows / rows * other.rows))
+    return Moments(rows, spread, gram, one.shift, one.offset * _factor(one, unit) + apart * (other.rows / rows), unit)
+
+
+def _apart(one: Moments, other: Moments, unit: Floats) -> Floats:
+    """Give by how much the means differ, in units that are powers of two; dividing by these rounds nothing."""
+    offsets = other.offset * _factor(other, unit) - one.offset * _factor(one, unit)
+    return np.asarray((other.shift / unit - one.shift / unit) + offsets)
+
+
+def _factor(part: Moments, unit: Floats) -> Floats:
+    """Give the units of some moments in other units; 0 where nothing varies, since these have no units to speak of."""
+    varies = part.spread.half_range > 0
+    return np.divide(part.unit, unit, out=np.zeros(len(unit)), where=varies)
+
+
+def _powers_of_two(half_range: Floats) -> Floats:
+    """Give the power of two at or below each number; 1 for zero."""
+    return np.where(half_range > 0, np.ldexp(1.0, np.frexp(half_range)[1] - 1), 1.0)
 
 
 class Standardised(NamedTuple):
-    """The Gram matrix of columns divided by their standard deviation, and what a standard deviation is."""
+    """The Gram matrix of columns divided by their standard deviation, and the moments it was made from."""
 
     gram: Floats
-    unit: Floats
-    """Half the range of each column."""
-    deviation: Floats
-    """The standard deviation of each column in these units, so that it neither overflows nor underflows."""
+    moments: Moments
 
 
-def standardise(values: Floats, names: Sequence[str], spread: Spread) -> Standardised:
+def standardise(moments: Moments, names: Sequence[str]) -> Standardised:
     """Give the standardised Gram matrix over all rows, refusing copies of columns; no column may be constant."""
-    n_rows = len(values)
-    gram, _, unit = centred(values, spread)
+    gram, n_rows = moments.gram, moments.rows
     root = np.sqrt(np.diagonal(gram))
     correlation = gram / np.outer(root, root)
     correlation = np.clip((correlation + correlation.T) / 2, -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
-    stored_error = _EPSILON * (spread.magnitude / unit) * np.sqrt(n_rows - 1) / root  # in standard deviations
+    stored_error = _EPSILON * (moments.spread.magnitude / moments.unit) * np.sqrt(n_rows - 1) / root
     _refuse_copies(correlation, stored_error, names, n_rows)
-    return Standardised(np.ascontiguousarray(correlation * (n_rows - 1)), unit, root / np.sqrt(n_rows - 1))
+    return Standardised(np.ascontiguousarray(correlation * (n_rows - 1)), moments)
 
 
 def standard_values(values: Floats, spread: Spread) -> Floats:
@@ -128,16 +173,18 @@ def standard_values(values: Floats, spread: Spread) -> Floats:
     return np.asarray(left / np.sqrt((left**2).sum(axis=0) / (len(values) - 1)))
 
 
-def scaled(values: Floats, rows: Mask, whole: Standardised) -> Floats:
-    """Give the Gram matrix of some rows, centred on them, in units of the standard deviations over all rows."""
-    part = centred(values, spread_of(values, rows), rows)
-    factor = part.unit / whole.unit / whole.deviation
-    return _symmetric(part.gram, factor)
+def scaled(part: Moments, whole: Moments) -> tuple[Floats, Floats]:
+    """Give Gram matrix and means of some rows in standard deviations over all, the means from those over all.
+
+    The Gram matrix is centred on the rows themselves.
+    """
+    unit = _powers_of_two(whole.spread.half_range)
+    means = _apart(whole, part, unit) * (unit / whole.unit) / whole.deviation
+    return _symmetric(part.gram, _factor(part, whole.unit) / whole.deviation), means
 
 
-def unscaled(values: Floats, names: Sequence[str], rows: Mask | None) -> tuple[Floats, Floats]:
+def unscaled(part: Moments, names: Sequence[str]) -> tuple[Floats, Floats]:
     """Give the Gram matrix and the means in the units of the table, refusing what floating point cannot hold."""
-    part = centred(values, spread_of(values, rows), rows)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         gram = _symmetric(part.gram, part.unit)
     squares = np.diagonal(gram)
@@ -148,8 +195,12 @@ def unscaled(values: Floats, names: Sequence[str], rows: Mask | None) -> tuple[F
     return gram, part.mean
 
 
+def _in_units(gram: Floats, factor: Floats) -> Floats:
+    return gram * factor[:, None] * factor  # one after the other: the product of two tiny factors would lose digits
+
+
 def _symmetric(gram: Floats, factor: Floats) -> Floats:
-    product = gram * factor[:, None] * factor  # one after the other: the product of two tiny factors would lose digits
+    product = _in_units(gram, factor)
     return product / 2 + product.T / 2
 
 

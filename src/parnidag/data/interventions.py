@@ -61,10 +61,10 @@ def read_interventions(given: object, names: Sequence[str], n_rows: int, targets
     return mask if mask.any() else None
 
 
-def check_interventions(mask: Mask, names: Sequence[str], fewest: int) -> None:
+def check_interventions(set_rows: NDArray[np.int64], n_rows: int, names: Sequence[str], fewest: int) -> None:
     """Refuse nodes that were set in so many rows that too few are left to learn their parents from."""
-    left = (~mask).sum(axis=0)
-    short = [f"{names[j]} ({left[j]} of {len(mask)} rows left)" for j in np.flatnonzero(left < fewest).tolist()]
+    left = n_rows - set_rows
+    short = [f"{names[j]} ({left[j]} of {n_rows} rows left)" for j in np.flatnonzero(left < fewest).tolist()]
     if short:
         raise DataError(
             f"interventions: nodes set in too many rows: {shorten(short)}; at least {fewest} in which a node was not "

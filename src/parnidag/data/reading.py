@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,9 @@ class Table(NamedTuple):
     """The column that was asked to be kept apart; it is not among the others."""
 
 
-def read_table(table: object, names: Sequence[str] | None = None, aside: str | None = None) -> Table:
+def read_table(
+    table: object, names: Sequence[str] | None = None, aside: str | None = None, fewest_rows: int = 1
+) -> Table:
     """Read whatever was given as a table into column names and a new array of its numbers and codes.
 
     Parameters
@@ -56,6 +59,8 @@ def read_table(table: object, names: Sequence[str] | None = None, aside: str | N
         Column names, for an array only; X0, X1, … by default.
     aside
         A column to keep apart: it says something about the rows and is no node.
+    fewest_rows
+        1, or 0 for a part of a table, which may be empty.
 
     Examples
     --------
@@ -70,14 +75,14 @@ def read_table(table: object, names: Sequence[str] | None = None, aside: str | N
     if isinstance(table, (str, os.PathLike)):
         refuse_names(names, "a file")
         path = Path(table).expanduser()
-        return _from_frame(_read_file(path), aside, source=f"{path.name}: ")
+        return read_frame(_read_file(path), aside, f"{path.name}: ", fewest_rows)
     frame = as_frame(table)
     if isinstance(frame, nw.Series):
         raise DataError("the data must be a table with at least 2 columns; got a single column (a Series)")
     if isinstance(frame, nw.DataFrame):
         refuse_names(names, "a table that has its own")
-        return _from_frame(frame, aside)
-    return _from_array(_as_array(table), names, aside)
+        return read_frame(frame, aside, "", fewest_rows)
+    return _from_array(_as_array(table), names, aside, fewest_rows)
 
 
 def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[Any] | object:
@@ -97,14 +102,15 @@ def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[A
     return frame
 
 
-def _from_frame(frame: nw.DataFrame[Any], aside: str | None, source: str = "") -> Table:
+def read_frame(frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int) -> Table:
+    """Read a data frame; `source` begins messages."""
     names = _checked_names(frame.columns, source)
     _refuse_unknown(aside, names, source)
-    _refuse_empty(len(frame), len(names) - (aside is not None), source)
+    _refuse_empty(len(frame), len(names) - (aside is not None), source, fewest_rows)
     return _assemble(names, len(frame), frame.iter_columns(), aside)
 
 
-def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | None) -> Table:
+def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | None, fewest_rows: int) -> Table:
     if array.ndim != 2:
         raise DataError(f"an array must be 2-D (rows × columns); got {array.ndim}-D with shape {array.shape}")
     n_rows, n_columns = array.shape
@@ -115,7 +121,7 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
         raise DataError(f"names has {len(given)} entries, but the array has {n_columns} columns")
     labels = _checked_names(given)
     _refuse_unknown(aside, labels)
-    _refuse_empty(n_rows, n_columns - (aside is not None))
+    _refuse_empty(n_rows, n_columns - (aside is not None), "", fewest_rows)
     if array.dtype.kind in "fiu" and aside is None:  # one copy instead of one for each column
         with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
             return Table(labels, np.array(array, dtype=np.float64, order="C"), (None,) * n_columns)
@@ -172,10 +178,10 @@ def _refuse_unknown(aside: str | None, names: Sequence[str], source: str = "") -
         raise DataError(f"{source}interventions={aside!r} is not a column; {did_you_mean(aside, names)}")
 
 
-def _refuse_empty(n_rows: int, n_columns: int, source: str = "") -> None:
+def _refuse_empty(n_rows: int, n_columns: int, source: str, fewest_rows: int) -> None:
     if n_columns == 0:
         raise DataError(f"{source}the table is empty: it has no columns")
-    if n_rows == 0:
+    if n_rows < fewest_rows:
         raise DataError(f"{source}the table is empty: it has no rows")
     if n_columns == 1:
         raise DataError(f"{source}the table has only 1 column; at least 2 are needed")
@@ -186,6 +192,13 @@ def _refuse_empty(n_rows: int, n_columns: int, source: str = "") -> None:
 
 
 def _read_file(path: Path) -> nw.DataFrame[Any]:
+    is_parquet = check_path(path)
+    with readable(path):
+        return _read_parquet(path) if is_parquet else _read_text(path)
+
+
+def check_path(path: Path) -> bool:
+    """Refuse what is no file of a known kind; return whether it is a Parquet file rather than text."""
     suffix = path.suffix.lower()
     if suffix not in _TEXT_SUFFIXES + _PARQUET_SUFFIXES:
         known = ", ".join(_TEXT_SUFFIXES + _PARQUET_SUFFIXES)
@@ -194,8 +207,14 @@ def _read_file(path: Path) -> nw.DataFrame[Any]:
         raise DataError(f"{path}: file not found")
     if path.is_dir():
         raise DataError(f"{path}: this is a folder, not a file")
+    return suffix in _PARQUET_SUFFIXES
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn the errors of whoever reads a file into a `DataError`."""
     try:
-        return _read_parquet(path) if suffix in _PARQUET_SUFFIXES else _read_text(path)
+        yield
     except DataError:
         raise
     except UnicodeDecodeError as error:
@@ -212,6 +231,12 @@ def _read_parquet(path: Path) -> nw.DataFrame[Any]:
 
 
 def _read_text(path: Path) -> nw.DataFrame[Any]:
+    separator, options = text_options(path)
+    return nw.read_csv(path, backend="pandas", separator=separator, **options)
+
+
+def text_options(path: Path) -> tuple[str, dict[str, Any]]:
+    """Check the first lines of a text file; return its separator and the other options with which pandas reads it."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = (line for line in file if line.strip())
         first = next(lines, None)
@@ -222,7 +247,7 @@ def _read_text(path: Path) -> nw.DataFrame[Any]:
     _check_header(path, header, row, separator)
     # index_col=False: pandas must never turn a column into row labels on its own.
     options: dict[str, Any] = {"index_col": False, "low_memory": False, "encoding": "utf-8-sig"}
-    return nw.read_csv(path, backend="pandas", separator=r"\s+" if separator == " " else separator, **options)
+    return r"\s+" if separator == " " else separator, options
 
 
 def _guess_separator(header: str) -> str:

@@ -13,29 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.data.columns import Coding
+from parnidag.data.batches import read_batches, streams
+from parnidag.data.checks import FEWEST_ROWS, MISSING
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
-from parnidag.data.gram import (
-    Spread,
-    Standardised,
-    row_blocks,
-    scaled,
-    spread_of,
-    standard_values,
-    standardise,
-    unscaled,
-)
-from parnidag.data.interventions import check_interventions, group_by_rows, read_interventions
-from parnidag.data.levels import KINDS, Levels, decide_kind, forget_unseen, make_levels, refuse_coded
-from parnidag.data.reading import read_table, refuse_names
+from parnidag.data.gram import Standardised, scaled, standard_values, standardise, unscaled
+from parnidag.data.inmemory import InMemory, read_rows
+from parnidag.data.interventions import check_interventions, read_interventions
+from parnidag.data.levels import KINDS, Levels, decide_kind, refuse_coded
+from parnidag.data.reading import refuse_names
+from parnidag.data.statistics import Checked, RowGroup, Statistics
 from parnidag.errors import DataError
 from parnidag.wording import shorten
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-_FEWEST_ROWS = 3
-_MISSING = ("raise", "drop")
 
 
 class Data:
@@ -45,7 +36,9 @@ class Data:
     ----------
     table
         A pandas or polars data frame, a pyarrow table, a 2-D array or nested sequence (rows × columns), the path of a
-        ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file, or another `Data`. Columns are the nodes of the graphs.
+        ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file, or another `Data`. Columns are the nodes of the graphs. A
+        Dask data frame, an iterator of tables, and a file whose numbers would take more than 1 GB (8 bytes each) are
+        read in batches, as `from_batches` does.
     missing
         ``"raise"`` (default) refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
     names
@@ -66,6 +59,7 @@ class Data:
         Column names, in the order of the table.
     values : array (rows, columns) of float64
         The numbers as given, read-only; for columns of text, truth values or categories the codes of `discrete`.
+        Refused, and so is `intervened`, if the table was read in batches.
     kind : str
         "continuous" or "discrete".
     intervened : array (rows, columns) of bool, or None
@@ -94,13 +88,10 @@ class Data:
     """
 
     names: tuple[str, ...]
-    values: Floats
     kind: str
-    intervened: Mask | None
     dropped_rows: int
-    _codings: tuple[Coding | None, ...]
+    _statistics: Statistics
     _standardised: Standardised | None = None
-    _levels: Levels | None = None
 
     def __init__(
         self,
@@ -111,68 +102,134 @@ class Data:
         kind: str | None = None,
         interventions: object = None,
     ) -> None:
-        if missing not in _MISSING:
-            raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
-        if kind is not None and kind not in KINDS:
-            raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
+        _check_options(missing, kind)
         if isinstance(table, Data):
             refuse_names(names, "a Data")
             self._copy(table, kind, interventions)
+        elif streams(table, interventions):
+            self._take(read_batches(table, missing, names, kind, interventions))
         else:
-            self._read(table, missing, names, kind, interventions)
-        if self.intervened is not None:
-            check_interventions(self.intervened, self.names, _FEWEST_ROWS)
-            self.intervened.flags.writeable = False
-        if self.kind == "continuous":
-            self._standard()  # now rather than when a score asks, so that the refusal is about the table
+            self._take(read_rows(table, missing, names, kind, interventions))
+        self._check()
 
-    def _read(
-        self, table: object, missing: str, names: Sequence[str] | None, kind: str | None, interventions: object
-    ) -> None:
-        read = read_table(table, names, aside=interventions if isinstance(interventions, str) else None)
-        self.names, values, self._codings, targets = read
-        self.intervened = read_interventions(interventions, self.names, len(values), targets)
-        complete = _complete_rows(values, self.names, missing)
-        self.dropped_rows = int((~complete).sum())
-        if self.dropped_rows:
-            values = _only(values, complete)
-            self.intervened = _any_or_none(None if self.intervened is None else self.intervened[complete])
-            self._codings = forget_unseen(values, self._codings)
-        if len(values) < _FEWEST_ROWS:
-            dropped = f" after {self.dropped_rows} with missing values were dropped" if self.dropped_rows else ""
-            raise DataError(f"too few rows: {len(values)} left{dropped}, at least {_FEWEST_ROWS} are needed")
-        _refuse_infinite(values, self.names)
-        _refuse_constant(spread_of(values), self.names, self._codings)
-        self.kind = decide_kind(kind, self.names, values, self._codings)
-        values.flags.writeable = False
-        self.values = values
+    @classmethod
+    def from_batches(
+        cls,
+        batches: object,
+        *,
+        missing: str = "raise",
+        names: Sequence[str] | None = None,
+        kind: str | None = None,
+        interventions: object = None,
+    ) -> Data:
+        """Read a table piece by piece, keeping sums over its rows instead of the rows: for tables larger than memory.
+
+        Of numbers, their count, ranges, means and Gram matrix are kept; of classes, the different rows with their
+        numbers. That is all that every score but `scores.Spline` needs, so results are those of the table in memory,
+        up to rounding. `values` and whatever else needs rows is refused.
+
+        Parameters
+        ----------
+        batches
+            The path of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, an iterable (a generator, too) of tables
+            with the same columns in the same order, or a Dask data frame, whose partitions are summed up where they
+            are.
+        missing, names, kind
+            As for `Data`; `names` for batches that are arrays.
+        interventions
+            The name of the column, then no node, that names the nodes that were set in each row. The other forms that
+            `Data` takes count rows, and are refused.
+
+        Examples
+        --------
+        >>> halves = ([[1.5, 5.0], [2.0, 7.5]], [[4.0, 6.0], [3.0, 6.5]])
+        >>> data = Data.from_batches(halves, names=["dose", "response"])
+        >>> data
+        Data(4 rows × 2 columns: dose, response)
+        >>> data.standardised_gram().round(3)
+        array([[3.   , 0.325],
+               [0.325, 3.   ]])
+        """
+        _check_options(missing, kind)
+        data = cls.__new__(cls)
+        data._take(read_batches(batches, missing, names, kind, interventions))
+        data._check()
+        return data
+
+    def _take(self, checked: Checked) -> None:
+        self.names, self._statistics, self.kind, self.dropped_rows = checked
 
     def _copy(self, other: Data, kind: str | None, interventions: object) -> None:
-        self.names, self.values, self.dropped_rows = other.names, other.values, other.dropped_rows
-        self._codings, self._standardised, self._levels = other._codings, other._standardised, other._levels
-        self.kind = other.kind if kind is None else decide_kind(kind, self.names, self.values, self._codings)
-        self.intervened = other.intervened
+        self.names, self.dropped_rows = other.names, other.dropped_rows
+        self._statistics, self._standardised, self.kind = other._statistics, other._standardised, other.kind
+        if kind is not None and kind != other.kind:
+            if kind == "discrete":
+                other._statistics.require_rows("another kind")
+            self.kind = decide_kind(kind, self.names, other._statistics.contents, other._statistics.codings)
         if interventions is None:
             return
-        if other.intervened is not None:
+        if other.has_interventions:
             raise DataError("interventions= was given together with a Data that has interventions; declare them once")
         if isinstance(interventions, str):
             raise DataError(
                 f"interventions={interventions!r}: the columns of a Data are all nodes; name the column of targets "
                 "when the Data is made from the table"
             )
-        self.intervened = read_interventions(interventions, self.names, self.n_rows, None)
+        other._statistics.require_rows("interventions=")
+        intervened = read_interventions(interventions, self.names, self.n_rows, None)
+        self._statistics = InMemory(self.names, other.values, other._statistics.codings, intervened)
         self._standardised = None  # its checks depend on the interventions
+
+    def _check(self) -> None:
+        set_rows = self._statistics.set_rows
+        if set_rows is not None:
+            check_interventions(set_rows, self.n_rows, self.names, FEWEST_ROWS)
+        if self.kind == "continuous":
+            self._standard()  # now rather than when a score asks, so that the refusal is about the table
+
+    @property
+    def values(self) -> Floats:
+        """The numbers as given, and codes of levels (rows × columns), read-only."""
+        return self._statistics.values
+
+    @property
+    def intervened(self) -> Mask | None:
+        """Where columns were set (rows × columns), read-only; None if they never were."""
+        return self._statistics.intervened
+
+    @property
+    def has_interventions(self) -> bool:
+        """Whether any column was set in any row."""
+        return self._statistics.set_rows is not None
 
     @property
     def n_rows(self) -> int:
         """Number of rows used."""
-        return int(self.values.shape[0])
+        return self._statistics.n_rows
 
     @property
     def n_nodes(self) -> int:
         """Number of columns, each a node."""
-        return int(self.values.shape[1])
+        return len(self.names)
+
+    def set_rows(self) -> NDArray[np.int64]:
+        """Give the number of rows in which each column was set.
+
+        Examples
+        --------
+        >>> Data([[0.1, 5.5], [0.2, 7.1], [0.4, 6.3], [9.0, 6.8]], interventions={3: "X0"}).set_rows()
+        array([1, 0])
+        """
+        set_rows = self._statistics.set_rows
+        return np.zeros(self.n_nodes, np.int64) if set_rows is None else set_rows
+
+    def count_rows(self, rows: Mask | RowGroup | None = None) -> int:
+        """Count rows: all, or those of a group of `patterns`."""
+        return self.n_rows if rows is None else self._statistics.count(rows)
+
+    def require_rows(self, what: str) -> None:
+        """Refuse a table that was read in batches, for something that needs its rows."""
+        self._statistics.require_rows(what)
 
     def standardised_gram(self) -> Floats:
         """Give ZᵀZ, with the columns of Z centred and divided by their standard deviation (with N−1).
@@ -198,16 +255,18 @@ class Data:
                [ 0.,  1.],
                [ 1.,  0.]])
         """
+        self.require_rows("standardised_values()")
         self._standard()
-        return standard_values(self.values, spread_of(self.values))
+        return standard_values(self.values, self._statistics.spread())
 
-    def scaled_gram(self, rows: Mask | None = None) -> Floats:
+    def scaled_gram(self, rows: Mask | RowGroup | None = None) -> Floats:
         """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.
 
         Parameters
         ----------
         rows
-            The rows to use, as an array of truth values; all by default, which is `standardised_gram`.
+            The rows to use, as an array of truth values or a group of `patterns`; all by default, which is
+            `standardised_gram`.
 
         Examples
         --------
@@ -216,17 +275,28 @@ class Data:
         array([[1.2, 0.6],
                [0.6, 1.2]])
         """
-        if rows is None:
-            return self.standardised_gram()
-        return scaled(self.values, self._checked_rows(rows), self._standard())
+        return self.scaled_moments(rows)[0]
 
-    def centred_gram(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
+    def scaled_moments(self, rows: Mask | RowGroup | None = None) -> tuple[Floats, Floats]:
+        """Give `scaled_gram`, and the means of these rows: in standard deviations over all rows, from the mean of all.
+
+        Examples
+        --------
+        >>> data = Data([[0, 0], [1, 2], [2, 1], [3, 3]])
+        >>> data.scaled_moments(np.array([True, True, True, False]))[1].round(3)
+        array([-0.387, -0.387])
+        """
+        if rows is None:
+            return self.standardised_gram(), np.zeros(self.n_nodes)
+        return scaled(self._statistics.moments(self._statistics.checked_rows(rows)), self._standard().moments)
+
+    def centred_gram(self, rows: Mask | RowGroup | None = None) -> tuple[Floats, Floats]:
         """Give X_cᵀX_c, with the columns centred but not scaled, and their means.
 
         Parameters
         ----------
         rows
-            The rows to use and to centre on, as an array of truth values; all by default.
+            The rows to use and to centre on, as an array of truth values or a group of `patterns`; all by default.
 
         Examples
         --------
@@ -237,8 +307,10 @@ class Data:
         >>> mean
         array([1.5, 1.5])
         """
-        self._standard()
-        return unscaled(self.values, self.names, None if rows is None else self._checked_rows(rows))
+        whole = self._standard().moments
+        return unscaled(
+            whole if rows is None else self._statistics.moments(self._statistics.checked_rows(rows)), self.names
+        )
 
     def discrete(self) -> Levels:
         """Give each column as codes of its levels. Computed once; for whole numbers and columns without numbers.
@@ -255,11 +327,29 @@ class Data:
         >>> levels.labels
         (('f', 'm'), ('9', '10'))
         """
-        if self._levels is None:
-            self._levels = make_levels(self.names, self.values, self._codings)
-        return self._levels
+        return self._statistics.levels()
 
-    def patterns(self) -> tuple[NDArray[np.int64], list[Mask | None]]:
+    def row_counts(self) -> NDArray[np.int64] | None:
+        """Say for how many rows each column of the codes of `discrete` stands.
+
+        Returns
+        -------
+        array of int64, or None
+            None if for one each, which is always so for a table in memory.
+
+        Examples
+        --------
+        >>> data = Data.from_batches([[["m", "x"], ["f", "x"]], [["m", "y"], ["m", "x"]]] * 10)
+        >>> data.discrete().codes.T[np.argmax(data.row_counts())], data.row_counts().max()
+        (array([1, 0], dtype=uint8), np.int64(20))
+        """
+        return self._statistics.row_counts()
+
+    def codes_used(self, rows: Mask | RowGroup) -> Mask:
+        """Mark the columns of the codes of `discrete` that belong to a group of `patterns`."""
+        return self._statistics.codes_used(rows)
+
+    def patterns(self) -> tuple[NDArray[np.int64], list[Mask | RowGroup | None]]:
         """Group nodes that can use the same rows, those in which they were not set.
 
         Returns
@@ -267,7 +357,8 @@ class Data:
         pattern : array (columns) of int64
             The group of each node, numbered from 0 in order of first appearance.
         masks : list
-            For each group the rows that its nodes use, as an array of truth values; None for all rows.
+            For each group the rows that its nodes use, as an array of truth values; None for all rows. For a table
+            that was read in batches, something that `scaled_gram` and `centred_gram` know in its place.
 
         Examples
         --------
@@ -275,7 +366,7 @@ class Data:
         >>> Data(rows, interventions={3: "X1"}).patterns()
         (array([0, 1]), [None, array([ True,  True,  True, False])])
         """
-        return group_by_rows(self.intervened, self.n_nodes)
+        return self._statistics.patterns()
 
     def describe(self) -> dict[str, Any]:
         """Give the table in a few figures, as JSON can hold them: rows, kind, and a line for each column.
@@ -287,9 +378,10 @@ class Data:
         """
         if self.kind == "discrete":
             levels = self.discrete()
-            columns = describe_levels(self.names, levels.codes, levels.labels)
+            columns = describe_levels(self.names, levels.codes, levels.labels, self.row_counts())
         else:
-            columns = describe_numbers(self.names, self.values)
+            whole = self._standard().moments
+            columns = describe_numbers(self.names, whole.mean, whole.unit * whole.deviation, *whole.spread)
         return {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows, "columns": columns}
 
     def digest(self) -> str:
@@ -311,38 +403,28 @@ class Data:
 
     def _standard(self) -> Standardised:
         if self._standardised is None:
-            refuse_coded(self.names, self._codings)
+            refuse_coded(self.names, self._statistics.codings)
             self._refuse_constant_where_observed()
-            self._standardised = standardise(self.values, self.names, spread_of(self.values))
+            self._standardised = standardise(self._statistics.moments(), self.names)
         return self._standardised
 
     def _refuse_constant_where_observed(self) -> None:
         """Refuse nodes that vary only because they were set: their variance given any parents would be zero."""
         pattern, masks = self.patterns()
         for group, rows in enumerate(masks):
-            nodes = np.flatnonzero(pattern == group)
             if rows is None:
                 continue
-            still = nodes[spread_of(self.values[:, nodes], rows).constant].tolist()
+            still = np.flatnonzero((pattern == group) & self._statistics.spread(rows).constant).tolist()
             if still:
                 listed = shorten([self.names[j] for j in still])
                 raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
-
-    def _checked_rows(self, rows: Mask) -> Mask:
-        rows = np.asarray(rows)
-        if rows.dtype != np.bool_ or rows.shape != (self.n_rows,) or not rows.any():
-            raise DataError(
-                f"rows must be {self.n_rows} truth values, at least one of them True; "
-                f"got {rows.dtype} of shape {rows.shape}, {np.count_nonzero(rows)} of them True"
-            )
-        return rows
 
     def __repr__(self) -> str:
         kind = ", discrete" if self.kind == "discrete" else ""
         dropped = f"; {self.dropped_rows} dropped for missing values" if self.dropped_rows else ""
         changed = ""
-        if self.intervened is not None:
-            nodes, rows = (int(self.intervened.any(axis=axis).sum()) for axis in (0, 1))
+        if self.has_interventions:
+            nodes, rows = int((self.set_rows() > 0).sum()), self._statistics.rows_with_targets
             changed = f"; {_count(nodes, 'node')} set in {_count(rows, 'row')}"
         return f"Data({self.n_rows} rows × {self.n_nodes} columns{kind}: {shorten(self.names)}{changed}{dropped})"
 
@@ -359,61 +441,18 @@ def as_data(table: object, missing: str = "raise") -> Data:
     >>> as_data(data) is data
     True
     """
-    return table if isinstance(table, Data) and missing in _MISSING else Data(table, missing=missing)
+    return table if isinstance(table, Data) and missing in MISSING else Data(table, missing=missing)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Checks of the contents
+# Checks
 
 
-def _complete_rows(values: Floats, names: Sequence[str], missing: str) -> Mask:
-    """Mark the rows without missing values; all of them unless rows may be dropped."""
-    counts = [int(count) for count in sum(np.isnan(block).sum(axis=0) for block in row_blocks(values))]
-    if not any(counts):
-        return np.ones(len(values), dtype=bool)
-    if missing == "raise":
-        raise DataError(f"missing values in {_with_counts(names, counts)}; missing='drop' leaves out such rows")
-    empty = [name for name, count in zip(names, counts, strict=True) if count == len(values)]
-    if empty:
-        raise DataError(f"columns without any value: {shorten(empty)}; remove them")
-    return np.concatenate([~np.isnan(block).any(axis=1) for block in row_blocks(values)])
-
-
-def _only(values: Floats, rows: Mask) -> Floats:
-    """Move the marked rows up in place: a copy would double the memory."""
-    kept = 0
-    for block in row_blocks(values, rows):
-        values[kept : kept + len(block)] = block
-        kept += len(block)
-    return values[:kept]
-
-
-def _any_or_none(mask: Mask | None) -> Mask | None:
-    return mask if mask is not None and mask.any() else None
-
-
-def _refuse_infinite(values: Floats, names: Sequence[str]) -> None:
-    infinite = [int(count) for count in sum(np.isinf(block).sum(axis=0) for block in row_blocks(values))]
-    if any(infinite):
-        listed = _with_counts(names, infinite)
-        raise DataError(f"infinite values (or too large for double precision) in {listed}; remove or replace them")
-
-
-def _refuse_constant(spread: Spread, names: Sequence[str], codings: Sequence[Coding | None]) -> None:
-    constant = np.flatnonzero(spread.constant).tolist()
-    if constant:
-        listed = shorten([_describe_constant(names[j], spread.low[j], spread.high[j], codings[j]) for j in constant])
-        raise DataError(f"constant columns: {listed}; they carry no information, remove them")
-
-
-def _describe_constant(name: str, low: float, high: float, coding: Coding | None) -> str:
-    if coding is not None:
-        return f"{name} (always {coding.labels[int(low)]!r})"
-    return f"{name} (always {low:.6g})" if low == high else f"{name} ({low:.6g} up to rounding)"
-
-
-def _with_counts(names: Sequence[str], counts: Sequence[int]) -> str:
-    return shorten([f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count])
+def _check_options(missing: object, kind: object) -> None:
+    if missing not in MISSING:
+        raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
+    if kind is not None and kind not in KINDS:
+        raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
 
 
 def _count(number: int, what: str) -> str:

@@ -219,7 +219,7 @@ class Compiled(OwnScore):
 
 def refuse_interventions(data: Data, score: OwnScore) -> None:
     """Refuse data with interventions, which a score of the user's would silently ignore."""
-    if data.intervened is not None:
+    if data.has_interventions:
         raise ParnidagError(
             f"{score!r} is a score of your own, which is not told of interventions: leave out the rows inside the "
             "function, and pass the data without interventions="

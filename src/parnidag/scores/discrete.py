@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from parnidag._jit import kernel
 from parnidag._types import Bytes, Integers, Words, int64, is_number
+from parnidag.data.counts import different_rows
 from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.scores.counting import (
@@ -98,8 +99,9 @@ class BDeu:
             raise DataError(
                 f"{name} has {arity.max()} levels, more than the {MOST_LEVELS} of BDeu; leave it out or merge levels"
             )
-        pattern, masks = data.patterns()
-        return pack(levels.codes, arity, pattern, masks, float(self.ess))
+        pattern, rows = data.patterns()
+        masks = [None if group is None else data.codes_used(group) for group in rows]
+        return pack(levels.codes, arity, pattern, masks, float(self.ess), data.row_counts())
 
     def function(self) -> int:
         """Return the address of the compiled score in this process."""
@@ -137,15 +139,26 @@ class Table(NamedTuple):
 
 
 def pack(
-    codes: Integers, arity: Integers, pattern: Integers, masks: Sequence[NDArray[np.bool_] | None], ess: float
+    codes: Integers,
+    arity: Integers,
+    pattern: Integers,
+    masks: Sequence[NDArray[np.bool_] | None],
+    ess: float,
+    row_counts: Integers | None = None,
 ) -> Bytes:
-    """Return the content for level codes (columns × rows), numbers of levels, and the rows of each group of nodes."""
+    """Return the content for level codes (columns × rows), numbers of levels, and the rows of each group of nodes.
+
+    With `row_counts`, a row of codes stands for so many rows.
+    """
+    whole = [np.ones(codes.shape[1], bool) if mask is None else np.asarray(mask, bool) for mask in masks]
+    if row_counts is not None and 2 * codes.shape[1] >= row_counts.sum():  # bit sets of single rows count faster
+        codes, whole = np.repeat(codes, row_counts, axis=1), [np.repeat(mask, row_counts) for mask in whole]
+        row_counts = None
     rows = codes.shape[1]
-    members, place = different_rows(codes)
-    whole = [np.ones(rows, bool) if mask is None else np.asarray(mask, bool) for mask in masks]
-    if SHORTER * len(members) <= rows:
+    members, place = different_rows(codes) if row_counts is None else (np.arange(rows), np.arange(rows))
+    if row_counts is not None or SHORTER * len(members) <= rows:
         codes = codes[:, members]
-        weights = [np.bincount(place[mask], minlength=len(members)) for mask in whole]
+        weights = [np.bincount(place, mask if row_counts is None else mask * row_counts) for mask in whole]
         weight_row = np.arange(len(masks))
         first, bits, used = np.full(len(arity), -1), np.zeros((0, 0), np.uint64), np.zeros((len(masks), 0), np.uint64)
     else:
@@ -166,20 +179,6 @@ def pack(
     header = np.zeros(HEADER, np.int64)
     header[:7] = (*codes.shape, len(masks), len(weights), *bits.shape, 8 * HEADER + sum(map(len, body)))
     return np.concatenate([header.view(np.uint8), *body])
-
-
-def different_rows(codes: Integers) -> tuple[Integers, Integers]:
-    """Return one row of each kind, and the kind of every row.
-
-    Rows are told apart by a hash of 64 bits. Should two kinds ever share one, every row counts as a kind of its own.
-    """
-    keys = np.zeros(codes.shape[1], np.uint64)
-    for column in codes:
-        keys = (keys ^ (keys >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
-    _, members, place = np.unique(keys, return_index=True, return_inverse=True)
-    if any((column[members][place] != column).any() for column in codes):
-        members = place = np.arange(codes.shape[1])
-    return members, place
 
 
 def level_sets(codes: Integers, arity: Integers) -> tuple[Integers, Words]:

@@ -44,9 +44,9 @@ class Moments(NamedTuple):
 
 def standardised_moments(data: Data) -> Moments:
     """Return the moments of the columns in units of their standard deviation over all rows."""
-    pattern, masks = data.patterns()
-    grams = [data.standardised_gram() if mask is None else data.scaled_gram(mask) for mask in masks]
-    counts = [data.n_rows if mask is None else mask.sum() for mask in masks]
+    pattern, groups = data.patterns()
+    grams = [data.scaled_gram(rows) for rows in groups]
+    counts = [data.count_rows(rows) for rows in groups]
     return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
 
 
@@ -273,16 +273,11 @@ class BGe(GaussianFamily):
 
     def _moments(self, data: Data) -> tuple[Integers, Floats, Floats, Floats]:
         """Return the groups of nodes, and for each its centred cross products, means and number of rows."""
-        pattern, masks = data.patterns()
-        rows = np.array([data.n_rows if mask is None else mask.sum() for mask in masks], float)
-        if self.standardise:
-            values = data.standardised_values()
-            chosen = [values if mask is None else values[mask] for mask in masks]
-            means = [part.mean(axis=0) for part in chosen]
-            grams = [(part - mean).T @ (part - mean) for part, mean in zip(chosen, means, strict=True)]
-        else:
-            grams, means = map(list, zip(*(data.centred_gram(mask) for mask in masks), strict=True))
-        return pattern, np.array(grams), np.array(means), rows
+        pattern, groups = data.patterns()
+        moments = data.scaled_moments if self.standardise else data.centred_gram
+        grams, means = zip(*(moments(rows) for rows in groups), strict=True)
+        counts = np.array([data.count_rows(rows) for rows in groups], float)
+        return pattern, np.array(grams), np.array(means), counts
 
     def _prior_mean(self, n: int) -> Floats:
         mean = np.asarray(0.0 if self.mean is None else self.mean, float)

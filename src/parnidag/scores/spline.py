@@ -64,8 +64,10 @@ class Spline(GaussianFamily):
 
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to the matrices and coefficients of this score."""
+        data.require_rows("scores.Spline")
         n, df = data.n_nodes, int(self.df)
-        pattern, masks = data.patterns()
+        pattern, groups = data.patterns()
+        masks = [None if rows is None else data.codes_used(rows) for rows in groups]
         if 8.0 * len(masks) * (n * (df + 1)) ** 2 > MOST_MEMORY:
             raise ParnidagError(
                 f"Spline(df={df}) on {n} nodes needs {len(masks)} matrices of {n * (df + 1)} columns, "

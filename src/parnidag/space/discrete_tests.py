@@ -42,7 +42,9 @@ class CountTests:
         columns = [occurring_levels(column) for column in data.discrete().codes]
         self.codes = np.array(columns, np.int32)
         self.arity = self.codes.max(axis=1).astype(np.int64) + 1
-        self.alpha = alpha
+        self.alpha, self.rows = alpha, data.n_rows
+        counts = data.row_counts()
+        self.weights = np.zeros(0, np.int32) if counts is None else counts.astype(np.int32)
 
     def separated(self, adjacency: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], int] | None:
         """Return the pairs that a set of `size` neighbours of either node separates, and the number of tests made.
@@ -54,16 +56,22 @@ class CountTests:
             return adjacency.copy(), int(adjacency.sum()) // 2
         removed = np.zeros((n, n), dtype=bool)
         critical = self._critical_values(size)
-        work = make_workspace(n, self.codes.shape[1], size)
+        work = self._workspace(n, size)
         tests = 0
         for node in range(n):  # one call a node: the loop can be interrupted
             tests += search_around(node, self.codes, self.arity, critical, adjacency, removed, work)
         return (removed, tests) if tests else None
 
+    def _workspace(self, n: int, size: int) -> Workspace:
+        """Return memory; tables of counts have no more cells than rows, and strata no more than different rows."""
+        largest = int(np.prod(np.sort(self.arity)[-2:]))
+        cells = min(self.rows, largest * self.codes.shape[1])
+        return make_workspace(n, self.codes.shape[1], size, cells, self.rows, self.weights)
+
     def _critical_values(self, size: int) -> Floats:
         """Return the value of G² at which p = alpha, for as many degrees of freedom as a test may have."""
         largest = np.sort(self.arity)[::-1][: size + 2].astype(float)
-        most = min(self.codes.shape[1] // ROWS_PER_FREEDOM, float(np.prod(largest)))
+        most = min(self.rows // ROWS_PER_FREEDOM, float(np.prod(largest)))
         return np.append(0.0, chdtri(np.arange(1.0, most + 1.0), self.alpha))
 
 
@@ -74,8 +82,15 @@ def occurring_levels(codes: Integers) -> Integers:
 
 
 class Workspace(NamedTuple):
-    """Memory for the search around one node."""
+    """Memory for the search around one node, and how often rows count.
 
+    A row of codes may stand for several equal rows of the table.
+    """
+
+    rows: int
+    """Rows of the table."""
+    weights: Integers
+    """For how many of them each row of codes stands; nothing if for one."""
     neighbours: Integers
     untested: Integers
     """Neighbours not separated from the node yet."""
@@ -94,9 +109,11 @@ class Workspace(NamedTuple):
     """Counts of one stratum without the one or the other node (2 × rows)."""
 
 
-def make_workspace(n: int, rows: int, size: int) -> Workspace:
-    """Return memory for conditioning sets of one size."""
+def make_workspace(n: int, rows: int, size: int, cells: int, all_rows: int, weights: Integers) -> Workspace:
+    """Return memory for conditioning sets of one size, rows of codes, and so many cells of counts."""
     return Workspace(
+        rows=int64(all_rows),
+        weights=weights,
         neighbours=np.zeros(n, np.int64),
         untested=np.zeros(n, np.int64),
         chosen=np.zeros(size + 1, np.int64),
@@ -104,7 +121,7 @@ def make_workspace(n: int, rows: int, size: int) -> Workspace:
         found=np.ones(size + 1, np.int64),
         places=make_places(rows),
         own=np.zeros(rows, np.int64),
-        counts=np.zeros(rows, np.int32),
+        counts=np.zeros(cells, np.int32),
         sums=np.zeros((2, rows), np.int32),
     )
 
@@ -168,7 +185,7 @@ def stratify(codes: Integers, arity: int, work: Workspace, depth: int) -> bool:
     strata = work.strata[depth + 1]
     combine(work.strata[depth], arity, codes, strata)
     work.found[depth + 1] = renumber(strata, float(work.found[depth] * arity), work.places)
-    return ROWS_PER_FREEDOM * work.found[depth + 1] <= strata.size
+    return ROWS_PER_FREEDOM * work.found[depth + 1] <= work.rows
 
 
 @kernel
@@ -218,7 +235,7 @@ def is_chosen(other: int, work: Workspace) -> bool:
 @kernel
 def is_testable(one: int, other: int, work: Workspace) -> bool:
     """Are there enough rows to test two nodes with so many levels?"""
-    return ROWS_PER_FREEDOM * (one - 1) * (other - 1) * work.found[work.found.size - 1] <= work.own.size
+    return ROWS_PER_FREEDOM * (one - 1) * (other - 1) * work.found[work.found.size - 1] <= work.rows
 
 
 @kernel
@@ -228,8 +245,12 @@ def g_square(codes: Integers, arity: int, other_arity: int, work: Workspace) -> 
     strata = work.found[work.found.size - 1]
     counts = work.counts[: strata * cells]
     counts[:] = 0
-    for row in range(codes.size):
-        counts[work.own[row] * other_arity + codes[row]] += 1
+    if work.weights.size == 0:
+        for row in range(codes.size):
+            counts[work.own[row] * other_arity + codes[row]] += 1
+    else:
+        for row in range(codes.size):
+            counts[work.own[row] * other_arity + codes[row]] += work.weights[row]
     total, freedom = 0.0, int64(0)
     for stratum in range(strata):
         part, degrees = stratum_term(

@@ -12,7 +12,7 @@ from parnidag.target import Target
 
 def pc_fits(data: Data, target: Target) -> bool:
     """Do the tests of PC suit data and score?"""
-    return data.intervened is None and (target.problem.table.walks or data.kind == "discrete")
+    return not data.has_interventions and (target.problem.table.walks or data.kind == "discrete")
 
 
 def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int | None) -> NDArray[np.bool_]:

@@ -131,7 +131,7 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
     start = time.perf_counter()
     alpha, largest = _checked_alpha(alpha), _checked_bound(max_conditioning)
     table = as_data(data)
-    if table.intervened is not None:
+    if table.has_interventions:
         raise ParnidagError(
             "the tests of PC know nothing of interventions: use space.iterative(data, score=...) instead"
         )
