@@ -399,3 +399,16 @@ def test_nothing_is_imported_for_tables_of_others():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_the_digest_does_not_depend_on_the_batches():
+    values = np.random.default_rng(0).normal(size=(1000, 4))
+    cut = [Data.from_batches(np.split(values, places)).digest() for places in ([300], [1, 400, 999], [])]
+    assert len(set(cut)) == 1
+    values[5, 2] += 1e-3
+    assert Data.from_batches([values]).digest() != cut[0]
+    words = np.random.default_rng(1).choice(["a", "b", "c"], size=(200, 3))
+    cut = [Data.from_batches(np.split(words, places)).digest() for places in ([30], [1, 4, 150], [])]
+    assert len(set(cut)) == 1
+    words[0, 0] = "b" if words[0, 0] != "b" else "a"
+    assert Data.from_batches([words]).digest() != cut[0]

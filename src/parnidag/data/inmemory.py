@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,12 @@ class InMemory:
     def row_counts(self) -> NDArray[np.int64] | None:
         """Say that every column of the codes is one row."""
         return None
+
+    def fingerprint(self) -> Iterator[NDArray[Any]]:
+        """Give arrays that tell this table from any other: its rows."""
+        yield from row_blocks(self.values)
+        if self.intervened is not None:
+            yield np.packbits(self.intervened)
 
     def codes_used(self, rows: Rows) -> Mask:
         """Mark the rows themselves."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -103,6 +103,10 @@ class Statistics(Protocol):
 
     def codes_used(self, rows: Rows) -> Mask:
         """Mark the columns of the codes that belong to some rows."""
+        ...
+
+    def fingerprint(self) -> Iterator[NDArray[Any]]:
+        """Give arrays that tell this table from any other."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -151,6 +151,22 @@ class Summarised:
         """Mark the different rows that belong to some rows."""
         assert self._group_of_code is not None
         return np.asarray(_group(rows).targets[self._group_of_code])
+
+    def fingerprint(self) -> Iterator[NDArray[Any]]:
+        """Give arrays that tell this table from any other: its different rows, or its ranges and moments to nine digits.
+
+        The last digits of sums depend on how the table was cut into batches, and on the machine.
+        """
+        yield self._targets()
+        yield self._group_rows
+        if self._levels is not None:
+            assert self._row_counts is not None
+            codes = np.vstack([self._levels.codes, self._row_counts]).astype(np.int64)
+            yield codes[:, np.lexsort(codes)]
+        for moments in (self._moments or {}).values():
+            yield from moments.spread
+            half = np.where(moments.spread.half_range > 0, moments.spread.half_range, 1.0) / moments.unit
+            yield np.round(moments.gram / np.outer(half, half) / moments.rows, 9) + 0.0
 
     def _targets(self) -> Mask:
         """Return which nodes were set in each group (groups × nodes)."""

@@ -393,12 +393,10 @@ class Data:
         >>> Data(rows).digest() == Data(rows).digest(), Data(rows).digest() == Data(rows, names=["a", "b"]).digest()
         (True, False)
         """
-        labels = [None if coding is None else coding.labels for coding in self._codings]
-        digest = hashlib.sha256(repr((self.names, self.kind, labels, self.values.shape)).encode("utf-8", "replace"))
-        for block in row_blocks(self.values):
-            digest.update(np.ascontiguousarray(block).tobytes())
-        if self.intervened is not None:
-            digest.update(np.packbits(self.intervened).tobytes())
+        labels = [None if coding is None else coding.labels for coding in self._statistics.codings]
+        digest = hashlib.sha256(repr((self.names, self.kind, labels, self.n_rows)).encode("utf-8", "replace"))
+        for part in self._statistics.fingerprint():
+            digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:32]
 
     def _standard(self) -> Standardised:
