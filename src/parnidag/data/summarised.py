@@ -153,7 +153,7 @@ class Summarised:
         return np.asarray(_group(rows).targets[self._group_of_code])
 
     def fingerprint(self) -> Iterator[NDArray[Any]]:
-        """Give arrays that tell this table from any other: its different rows, or its ranges and moments to nine digits.
+        """Give arrays that tell this table from any other: its different rows, or ranges and moments to nine digits.
 
         The last digits of sums depend on how the table was cut into batches, and on the machine.
         """
