@@ -1,0 +1,46 @@
+"""Parquet files: one file at a time, by whichever library there is, and no larger than the memory."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from parnidag.errors import DataError
+
+_CELL = 8  # bytes of a number or a code
+
+
+def read_parquet(path: Path) -> nw.DataFrame[Any]:
+    """Read a file alone: names of folders such as "year=2020" are no columns, and "*" is no pattern."""
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(path.absolute()) as file:
+            _refuse_unbelievable(path, file.metadata)
+            return nw.from_native(file.read(), eager_only=True)
+    if importlib.util.find_spec("polars") is not None:
+        return nw.read_parquet(path.absolute(), backend="polars", glob=False, hive_partitioning=False)
+    raise DataError(f"{path}: reading Parquet needs pyarrow or polars: pip install 'parnidag[parquet]'")
+
+
+def _refuse_unbelievable(path: Path, metadata: Any) -> None:
+    """Refuse what the memory cannot hold, before it is unpacked: a few bytes can stand for any number of rows."""
+    rows, columns = metadata.num_rows, metadata.num_columns
+    unpacked = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
+    needed, memory = max(_CELL * rows * columns, unpacked), _memory()
+    if rows < 0 or needed > memory:
+        raise DataError(
+            f"{path}: the file says that it holds {rows} rows of {columns} columns ({needed / 1e9:.3g} GB), more than "
+            f"the memory of this computer ({memory / 1e9:.3g} GB)"
+        )
+
+
+def _memory() -> float:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not on every system
+        return float("inf")
