@@ -17,14 +17,38 @@ _CELL = 8  # bytes of a number or a code
 def read_parquet(path: Path) -> nw.DataFrame[Any]:
     """Read a file alone: names of folders such as "year=2020" are no columns, and "*" is no pattern."""
     if importlib.util.find_spec("pyarrow") is not None:
-        import pyarrow.parquet
-
-        with pyarrow.parquet.ParquetFile(path.absolute()) as file:
-            _refuse_unbelievable(path, file.metadata)
-            return nw.from_native(file.read(), eager_only=True)
+        return nw.from_native(_by_pyarrow(path), eager_only=True)
     if importlib.util.find_spec("polars") is not None:
         return nw.read_parquet(path.absolute(), backend="polars", glob=False, hive_partitioning=False)
     raise DataError(f"{path}: reading Parquet needs pyarrow or polars: pip install 'parnidag[parquet]'")
+
+
+def _by_pyarrow(path: Path) -> Any:
+    from pyarrow import parquet, types
+
+    with parquet.ParquetFile(path.absolute()) as file:
+        _refuse_unbelievable(path, file.metadata)
+        schema = file.schema_arrow
+    words = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
+    # a text that repeats is stored once, and stays so until it is known how long the column would be
+    with parquet.ParquetFile(path.absolute(), read_dictionary=words) as file:
+        table = file.read()
+    table.validate(full=True)  # a broken file may hold codes of words that there are not
+    if words:
+        _refuse_long(path, sum(_text_bytes(column) for column in table.columns if types.is_dictionary(column.type)))
+    return table.cast(schema)
+
+
+def _text_bytes(column: Any) -> int:
+    from pyarrow import compute
+
+    lengths = [compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks]
+    return sum(compute.sum(compute.cast(length, "int64")).as_py() or 0 for length in lengths)
+
+
+def _refuse_long(path: Path, size: int) -> None:
+    if 2 * size > _memory():  # once as it is, once while it is read
+        raise DataError(f"{path}: its text has {size / 1e9:.3g} GB when unpacked, too much for the memory")
 
 
 def _refuse_unbelievable(path: Path, metadata: Any) -> None:
