@@ -1,7 +1,7 @@
 """Names in CSV files that people open with spreadsheets, which run a cell that begins like a formula.
 
 As OWASP recommends, such a name gets an apostrophe in front, and all names are quoted. A name may also hold a character
-at which some spreadsheets, set to another language, begin a new cell; what follows there is made safe too. Every reader
+at which some spreadsheets, set to another language, begin a new cell; what follows it is made safe too. Every reader
 of this package takes the apostrophes away again, so that names come back exactly.
 """
 
@@ -11,7 +11,7 @@ import csv
 import re
 from typing import Any
 
-_BEGINS_CELL = r"(?:\A|(?<=[,;\t\r\n]))"
+_BEGINS_CELL = r'(?:\A|(?<=[,;"\t\r\n]))'
 _RUNS = r"'*[^\S\t\r\n]*[=+\-@＝＋－＠\t\r\n]"
 """What spreadsheets run (some skip white space first), or what looks like it was made safe already."""
 _UNSAFE = re.compile(f"{_BEGINS_CELL}(?={_RUNS})")

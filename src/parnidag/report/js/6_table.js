@@ -87,7 +87,7 @@ watch((part) => {
 
 /** Where spreadsheets would run what follows (some skip white space first), or where it looks like one that was made
  * safe already: at the start, and after what begins a cell in some languages. The same as in spreadsheets.py. */
-const FORMULA = /(?:^|(?<=[,;\t\r\n]))(?='*(?:[^\S\t\r\n]|[\x1c-\x1f\x85])*[=+\-@＝＋－＠\t\r\n])/g;
+const FORMULA = /(?:^|(?<=[,;"\t\r\n]))(?='*(?:[^\S\t\r\n]|[\x1c-\x1f\x85])*[=+\-@＝＋－＠\t\r\n])/g;
 /** A cell of a CSV file; what a spreadsheet would run as a formula gets an apostrophe before it. */
 function csvCell(value) {
   if (value === null || value === undefined) return "";
