@@ -295,19 +295,8 @@ def test_chains_on_hostile_numbers_are_sound(sampler, score):
         chosen = scores.Spline() if score == "spline" else SCORES[score]
         try:
             data = Data(values, kind="continuous")
-            posterior = parnidag.sample(
-                data,
-                score=chosen,
-                sampler=SAMPLERS[sampler],
-                draws=10,
-                tune=50,
-                thin=5,
-                chains=2,
-                seed=1,
-                progress=False,
-            )
-        except ParnidagError as error:
-            assert "\n" not in str(error)
+            posterior = parnidag.sample(data, score=chosen, sampler=SAMPLERS[sampler], **SHORT)
+        except ParnidagError:
             continue
         assert_sound(posterior)
         run += 1

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_results import made_result
 from tables import refusal
-from test_reading import sound, without
+from test_reading import sound
 
 from parnidag import cli
 from parnidag.data import Data, parquet
@@ -160,15 +160,13 @@ def test_addresses_are_not_fetched(tmp_path, monkeypatch, scheme, suffix):
     assert Data(f"{scheme}://localhost/x{suffix}").names == ("a", "b", "c")
 
 
-def test_folders_and_stars_mean_nothing_in_the_path_of_a_parquet_file(tmp_path, monkeypatch):
+def test_folders_and_stars_mean_nothing_in_the_path_of_a_parquet_file(tmp_path):
     (tmp_path / "year=2020").mkdir()
     one, star = tmp_path / "year=2020" / "ab.parquet", tmp_path / "year=2020" / "a*.parquet"
     one.write_bytes(parquet_bytes(NUMBERS))
     star.write_bytes(parquet_bytes(NUMBERS.slice(0, 10)))
-    for absent in ((), ("pyarrow",)):
-        without(monkeypatch, absent)
-        assert Data(one).names == ("a", "b", "c")
-        assert Data(star).n_rows == 10
+    assert Data(one).names == ("a", "b", "c")
+    assert Data(star).n_rows == 10
 
 
 # ── more than there is room for ───────────────────────────────────────────────────────────────────────────────────────
@@ -188,10 +186,8 @@ def test_parquet_files_larger_than_the_memory_are_refused_before_they_are_unpack
     assert "1000000 rows of 2 columns (0.016 GB)" in refusal(path)
 
 
-@pytest.mark.parametrize("absent", [(), ("pyarrow",)])
-def test_broken_words_and_pages_are_found(tmp_path, monkeypatch, absent):
+def test_broken_words_and_pages_are_found(tmp_path):
     """Codes of words that there are not would crash whoever looks them up."""
-    without(monkeypatch, absent)
     path = tmp_path / "table.parquet"
     whole = parquet_bytes(pa.table({"a": ["x", "y", "z"] * 4, "b": ["u", "v"] * 6}), compression="none")
     for place in range(0, len(whole), 5):

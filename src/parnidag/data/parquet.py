@@ -1,4 +1,7 @@
-"""Parquet files: one file at a time, by whichever library there is, and no larger than the memory."""
+"""Parquet files: one file at a time, and no larger than the memory.
+
+By pyarrow alone: polars, which could read them too, ends the whole process on some broken files.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,8 @@ _CELL = 8  # bytes of a number or a code
 
 def read_parquet(path: Path) -> nw.DataFrame[Any]:
     """Read a file alone: names of folders such as "year=2020" are no columns, and "*" is no pattern."""
-    if importlib.util.find_spec("pyarrow") is not None:
-        return nw.from_native(_by_pyarrow(path), eager_only=True)
-    if importlib.util.find_spec("polars") is not None:
-        return nw.read_parquet(path.absolute(), backend="polars", glob=False, hive_partitioning=False)
-    raise DataError(f"{path}: reading Parquet needs pyarrow or polars: pip install 'parnidag[parquet]'")
-
-
-def _by_pyarrow(path: Path) -> Any:
+    if importlib.util.find_spec("pyarrow") is None:
+        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'parnidag[parquet]'")
     from pyarrow import parquet, types
 
     with parquet.ParquetFile(path.absolute()) as file:
@@ -34,9 +31,8 @@ def _by_pyarrow(path: Path) -> Any:
     with parquet.ParquetFile(path.absolute(), read_dictionary=words) as file:
         table = file.read()
     table.validate(full=True)  # a broken file may hold codes of words that there are not
-    if words:
-        _refuse_long(path, sum(_text_bytes(column) for column in table.columns if types.is_dictionary(column.type)))
-    return table.cast(schema)
+    _refuse_long(path, sum(_text_bytes(column) for column in table.select(words).columns))
+    return nw.from_native(table.cast(schema), eager_only=True)
 
 
 def _text_bytes(column: Any) -> int:

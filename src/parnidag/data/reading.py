@@ -219,9 +219,7 @@ def _read_file(path: Path) -> nw.DataFrame[Any]:
         raise DataError(f"{path}: not readable as UTF-8 text, so save it as such: {one_line(error)}") from error
     except MemoryError as error:
         raise DataError(f"{path}: the table needs more memory than there is") from error
-    except BaseException as error:  # each reader has errors of its own
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # polars', on broken files
-            raise
+    except Exception as error:  # each reader has errors of its own
         raise DataError(f"{path}: not readable: {one_line(error) or type(error).__name__}") from error
 
 
