@@ -125,7 +125,7 @@ def _pieces(series: nw.Series[Any]) -> list[Callable[[], list[Any]]]:
 def _from_array(column: NDArray[Any]) -> Column:
     kind = column.dtype.kind
     if kind in "fiu":
-        with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite, or is no number, is refused later
             return Column(column.astype(np.float64, copy=False))
     if kind == "b":
         return _from_truth(column, np.zeros(len(column), dtype=bool), "bool")

@@ -124,7 +124,7 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     _refuse_unknown(aside, labels)
     _refuse_empty(n_rows, n_columns - (aside is not None))
     if array.dtype.kind in "fiu" and aside is None:  # one copy instead of one for each column
-        with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite, or is no number, is refused later
             return Table(labels, np.array(array, dtype=np.float64, order="C"), (None,) * n_columns)
     return _assemble(labels, n_rows, array.T, aside)
 
