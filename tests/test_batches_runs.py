@@ -289,7 +289,7 @@ def test_a_broken_parquet_file(tmp_path):
 def test_parquet_in_batches_needs_pyarrow(tmp_path, monkeypatch):
     path = write(numbers(), tmp_path / "table.parquet")
     monkeypatch.setattr(batches.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"in batches needs pyarrow: pip install 'parnidag\[parquet\]'"):
+    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'parnidag\[parquet\]'"):
         Data.from_batches(path)
 
 

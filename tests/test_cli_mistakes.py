@@ -22,7 +22,7 @@ def table(tmp_path, monkeypatch):
 MISTAKES = [
     (["sampl"], "Unknown command"),
     (["sample"], "DATA"),
-    (["sample", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["sample", "nowhere.csv"], "nowhere.csv: file not found"),
     (["sample", "."], "is a folder"),
     (["sample", "data.csv", "--bogus"], "--bogus"),
     (["sample", "data.csv", "--draws", "many"], "--draws"),
@@ -59,7 +59,7 @@ MISTAKES = [
     (["sample", "data.csv", "--edges-csv", "data.csv"], "would overwrite"),
     (["sample", "data.csv", "-o", "same.nc", "--edges-csv", "same.nc"], "would overwrite"),
     (["sample", "data.csv", "--quiet"], "--quiet"),
-    (["exact", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["exact", "nowhere.csv"], "nowhere.csv: file not found"),
     (["exact", "data.csv", "--chains", "2"], "--chains"),
     (["simulate"], "--output"),
     (["simulate", "-o", "nowhere/data.csv"], "there is no folder nowhere"),

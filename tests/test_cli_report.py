@@ -171,7 +171,7 @@ def test_a_difference_may_be_chosen_for_two_results_beside_the_truth(files, monk
         (["free.nc", "--truth", "truth.csv", "--difference", "0.1"], "--difference belongs to two results, not 1"),
         (["a.nc", "b.nc", "c.nc", "--truth", "truth.csv", "--difference", "0.05"], "belongs to two results, not 3"),
         (["free.nc", "nothing.nc"], "parnidag: error: there is no file nothing.nc"),
-        (["free.nc", "--truth", "missing.csv"], "--truth: there is no file missing.csv"),
+        (["free.nc", "--truth", "missing.csv"], "--truth: missing.csv: file not found"),
     ],
 )
 def test_senseless_comparisons_are_refused(files, arguments, words, monkeypatch, capsys):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from parnidag.errors import ParnidagError
 from parnidag.graphs import Graph, as_graph
-from parnidag.graphs.readers import escaped, unescaped
 from parnidag.simulation import simulate, write_csv
+from parnidag.spreadsheets import escaped, unescaped
 
 NODES = ("a", "b", "c", "d")
 CHAIN = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
@@ -297,7 +297,7 @@ def test_the_kind_follows_from_the_edges_unless_it_was_said():
         (Graph(("a", "b"), np.zeros((2, 2))), "truth: the graph is on other nodes: 2 of them (a, b)"),
         (pd.DataFrame(CHAIN, index=NODES, columns=list("abcz")), "must have the same labels"),
         (pd.DataFrame(CHAIN, index=list("abcz"), columns=list("abcz")), "truth: the graph is on other nodes"),
-        ("no-such-file.csv", "truth: there is no file no-such-file.csv"),
+        ("no-such-file.csv", "truth: no-such-file.csv: file not found"),
     ],
 )
 def test_what_is_no_graph_is_refused_by_name(value, message):

@@ -65,20 +65,13 @@ def test_text_files_give_the_same_gram(tmp_path, name, separator, as_text):
     )
 
 
-@pytest.mark.parametrize("absent", [(), ("pyarrow",)])
 @pytest.mark.parametrize("suffix", [".parquet", ".pq"])
-def test_parquet_gives_the_same_gram(tmp_path, monkeypatch, absent, suffix):
-    without(monkeypatch, absent)
+def test_parquet_gives_the_same_gram(tmp_path, suffix):
     path = tmp_path / f"table{suffix}"
     pq.write_table(pa.Table.from_pandas(frame()), path)
     data = Data(path)
     assert data.names == tuple(NAMES)
     np.testing.assert_array_equal(data.standardised_gram(), Data(frame()).standardised_gram())
-
-
-def without(monkeypatch, absent):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in absent else find(name, *rest))
 
 
 def test_integers_decimals_and_short_floats_are_numbers():
@@ -288,17 +281,15 @@ def test_quoted_headers_keep_their_commas(tmp_path):
     assert Data(path).names == ("dose, mg", "b")
 
 
-def test_broken_parquet_is_refused(tmp_path, monkeypatch):
+def test_broken_parquet_is_refused(tmp_path):
     path = write(tmp_path, b"PAR1 and then nonsense", "table.parquet")
-    assert "table.parquet: not readable: " in refusal(path)
-    without(monkeypatch, ("pyarrow",))
     assert "table.parquet: not readable: " in refusal(path)
 
 
 def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "table.parquet"
     pq.write_table(pa.Table.from_pandas(frame()), path)
-    without(monkeypatch, ("pyarrow", "polars"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert "pip install 'parnidag[parquet]'" in refusal(path)
 
 

@@ -136,7 +136,7 @@ def test_csv_reads_back_exactly(tmp_path):
 def test_csv_with_row_names(tmp_path):
     path = tmp_path / "matrix.csv"
     write_csv(path, ["A", "B"], [[0, 1], [0, 0]], row_names=["A", "B"], corner="parent")
-    assert path.read_text() == "parent,A,B\nA,0,1\nB,0,0\n"
+    assert path.read_text() == '"parent","A","B"\n"A",0,1\n"B",0,0\n'
 
 
 def test_csv_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_csv_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(ParnidagError, match="disk full"):
         write_csv(path, ["A"], [[1.0]])
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["table.csv"]  # noqa: PTH208

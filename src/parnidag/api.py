@@ -67,8 +67,8 @@ def sample(
     ----------
     data
         A pandas or polars data frame, a pyarrow table, a 2-D array, the path of a CSV or Parquet file, or
-        `parnidag.Data`. Rows are observations, columns are the nodes of the graph. Files larger than memory, iterators of
-        batches and Dask data frames are read piece by piece (`Data.from_batches`).
+        `parnidag.Data`. Rows are observations, columns are the nodes of the graph. Files larger than memory, iterators
+        of batches and Dask data frames are read piece by piece (`Data.from_batches`).
     score
         How well parents explain a node: a score such as `scores.BGe()`, its name, or ``"auto"``, the default:
         `scores.Gaussian(g=10)`, the paper's, for numbers and `scores.BDeu()` for discrete columns.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import operator
 import secrets
 from collections.abc import Sequence
@@ -13,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
+from parnidag.spreadsheets import csv_writer, escaped
+from parnidag.writing import replacing
 
 EDGES_PER_NODE = 1.5
 """Edges a node in a random network when the caller does not say: sparse, as in most applications."""
@@ -192,6 +193,9 @@ def write_csv(
 ) -> None:
     """Write a table as CSV: all of it or nothing, and floats so that they read back exactly.
 
+    All names are quoted, and one that a spreadsheet would run as a formula gets an apostrophe in front (see
+    `parnidag.spreadsheets`). `Data` and `as_graph` take it away again.
+
     Parameters
     ----------
     path : str or Path
@@ -210,19 +214,12 @@ def write_csv(
         raise ParnidagError(f"values of shape {table.shape} do not fit {len(names)} column names")
     if row_names is not None and len(row_names) != table.shape[0]:
         raise ParnidagError(f"{len(row_names)} row_names do not fit the {table.shape[0]} rows of values")
-    path = Path(path)
-    # A temporary file beside the target: os.replace is atomic only within one file system. mode "x" keeps the umask.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("x", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle, lineterminator="\n")
-            writer.writerow([*([] if row_names is None else [corner]), *names])
-            for i, row in enumerate(table.tolist()):
-                writer.writerow(row if row_names is None else [row_names[i], *row])
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path, "table.csv") as temporary, temporary.open("x", newline="", encoding="utf-8") as handle:
+        writer = csv_writer(handle)
+        heading = [*([] if row_names is None else [corner]), *names]
+        writer.writerow([escaped(str(name)) for name in heading])
+        for i, row in enumerate(table.tolist()):
+            writer.writerow(row if row_names is None else [escaped(str(row_names[i])), *row])
 
 
 def _random_pairs(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
+
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line ends of any kind, directions of writing, halves of characters."""
 
 
 def shorten(items: Sequence[str], shown: int = 5) -> str:
@@ -24,6 +28,17 @@ def one_line(reason: object, longest: int = 300) -> str:
     """Put a text on one line, and cut it if it is too long for a message."""
     text = " ".join(str(reason).split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def visible(text: str) -> str:
+    r"""Write characters that steer a terminal, or turn the text round them, as what they are; blanks stay.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[2Jb"), visible("rain → 雨"))
+    a\x1b[2Jb rain → 雨
+    """
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def is_number_text(text: str) -> bool:

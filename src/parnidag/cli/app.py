@@ -34,6 +34,7 @@ from parnidag.cli.options import (
 from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, say
 from parnidag.cli.tables import print_against_truth, print_differences
 from parnidag.errors import ParnidagError
+from parnidag.wording import visible
 
 if TYPE_CHECKING:
     from parnidag.posterior import Posterior
@@ -393,7 +394,7 @@ def _make_help_fit() -> None:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"parnidag: error: {in_option_words(' '.join(message.split()))}\n")
+    sys.stderr.write(f"parnidag: error: {visible(in_option_words(' '.join(message.split())))}\n")
     return USER_MISTAKE
 
 

@@ -20,6 +20,7 @@ from cyclopts import Group, Parameter, Token
 
 from parnidag.cli.screens import print_conclusion, print_edges, say
 from parnidag.errors import ParnidagError
+from parnidag.inputs import why_not_readable
 
 if TYPE_CHECKING:
     from parnidag.data.table import Data
@@ -228,19 +229,10 @@ def _space_of_file(path: Path) -> object:
         return _earlier_result("--space", path, known)
     import pandas as pd
 
-    try:
-        matrix = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise ParnidagError(f"--space {path}: {error}") from error
-    if len(matrix.columns) == len(matrix) + 1:  # the names of the rows come first
-        return matrix.set_index(matrix.columns[0])
-    if len(matrix.columns) != len(matrix):
-        raise ParnidagError(
-            f"--space {path}: a matrix needs a row for each column and a heading with the names of the columns; "
-            f"it has {len(matrix)} rows and {len(matrix.columns)} columns below its first line"
-        )
-    matrix.index = matrix.columns
-    return matrix
+    from parnidag.graphs.readers import read_csv
+
+    matrix, names, *_ = read_csv(path, "--space", bare=True)
+    return pd.DataFrame(matrix.astype(int), index=names, columns=names)
 
 
 def _earlier_result(option: str, path: Path, known: str) -> Posterior:
@@ -400,10 +392,9 @@ def _edge(option: str, text: str) -> tuple[str, str]:
 
 
 def _check_readable(path: Path) -> None:
-    if not path.exists():
-        raise ParnidagError(f"{path}: no such file")
-    if path.is_dir():
-        raise ParnidagError(f"{path} is a folder, not a table")
+    problem = why_not_readable(path)
+    if problem is not None:
+        raise ParnidagError(f"{path}: {problem}")
     if not os.access(path, os.R_OK):
         raise ParnidagError(f"{path} may not be read: permission denied")
 

@@ -6,6 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from parnidag.wording import visible
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -115,7 +117,8 @@ def _number_of(number: int, noun: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print a line: wrapped in a terminal, whole in a pipe."""
+    """Print a line: wrapped in a terminal, whole in a pipe; names cannot steer the terminal."""
+    text = visible(text)
     if not sys.stdout.isatty():
         sys.stdout.write(f"{text}\n")
         return
@@ -125,7 +128,8 @@ def say(text: str) -> None:
 
 
 def print_table(headings: list[str], rows: list[list[str]]) -> None:
-    """Print a table: drawn for the width of a terminal, aligned plain text in a pipe."""
+    """Print a table: drawn for the width of a terminal, aligned plain text in a pipe; a name stays on its line."""
+    rows = [[visible(text) for text in row] for row in rows]
     widths = [max(len(line[k]) for line in [headings, *rows]) for k in range(len(headings))]
     numeric = [heading in NUMERIC for heading in headings]
     if not sys.stdout.isatty():

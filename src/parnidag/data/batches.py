@@ -21,7 +21,7 @@ from parnidag.data.reading import (
     read_table,
     readable,
     refuse_names,
-    text_options,
+    text_form,
 )
 from parnidag.data.statistics import Checked
 from parnidag.data.summarised import finish
@@ -135,7 +135,7 @@ def _bytes_of_parquet(path: Path) -> float:
         return 0.0
     import pyarrow.parquet
 
-    metadata = pyarrow.parquet.read_metadata(path)
+    metadata = pyarrow.parquet.read_metadata(path.absolute())
     return 8.0 * int(metadata.num_rows) * int(metadata.num_columns)
 
 
@@ -171,27 +171,32 @@ def _of_frames(frames: Iterator[Any], source: str, options: Options) -> Summary 
 
 def _parquet_batches(path: Path) -> Iterator[Any]:
     if importlib.util.find_spec("pyarrow") is None:
-        raise DataError(f"{path}: reading Parquet in batches needs pyarrow: pip install 'parnidag[parquet]'")
+        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'parnidag[parquet]'")
     import pyarrow
     import pyarrow.parquet
 
     # Without pre_buffer=False all row groups would be fetched ahead, and the whole file would be in memory after all.
-    with readable(path), pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+    with readable(path), pyarrow.parquet.ParquetFile(path.absolute(), pre_buffer=False) as file:
         size = max(1, BATCH_NUMBERS // max(1, file.metadata.num_columns))
         if file.metadata.num_rows == 0:
             yield file.schema_arrow.empty_table()
         for batch in file.iter_batches(batch_size=size):
+            batch.validate(full=True)  # a broken file may hold codes of words that there are not
             yield pyarrow.Table.from_batches([batch])
 
 
 def _text_batches(path: Path, as_text: set[str]) -> Iterator[Any]:
     with readable(path):
-        separator, options = text_options(path)
+        text = text_form(path)
         pandas = nw.Implementation.PANDAS.to_native_namespace()
-        columns = len(pandas.read_csv(path, sep=separator, nrows=0, **options).columns)
-        options |= {"chunksize": max(1, BATCH_NUMBERS // columns), "dtype": dict.fromkeys(as_text, str)}
-        with pandas.read_csv(path, sep=separator, **options) as chunks:
-            yield from chunks
+        written = {name: label for label, name in zip(text.header, text.names, strict=True)}
+        options = text.options | {
+            "chunksize": max(1, BATCH_NUMBERS // len(text.header)),
+            "dtype": {written[name]: str for name in as_text},
+        }
+        with pandas.read_csv(path.absolute(), sep=text.separator, **options) as chunks:
+            for chunk in chunks:
+                yield text.named(nw.from_native(chunk)).to_native()
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from parnidag.wording import is_number_text, one_line
 Floats = NDArray[np.float64]
 
 _EXAMPLE = ", for example "
+_PIECE = 1 << 16  # values of a column that are lists at a time
 
 
 class Coding(NamedTuple):
@@ -68,6 +69,15 @@ def number_label(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(float(number))
 
 
+def is_text(text: str) -> bool:
+    """Ask whether a text can be written to a file; half a character, a lone surrogate, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Columns of data frames
 
@@ -100,8 +110,13 @@ def _from_text(series: nw.Series[Any], shown: str) -> Column:
         return _coded(np.where(codes < 0, np.nan, codes), list(pandas.categories), True, shown)
     if hasattr(native, "unify_dictionaries") and dtype == nw.Categorical:  # pyarrow
         declared = native.unify_dictionaries().chunk(0).dictionary.drop_null().to_pylist()
-        return _from_levels(series.to_list(), declared, shown)
-    return _from_levels(series.to_list(), dtype.categories if isinstance(dtype, nw.Enum) else None, shown)
+        return _from_levels(_pieces(series), declared, shown)
+    return _from_levels(_pieces(series), dtype.categories if isinstance(dtype, nw.Enum) else None, shown)
+
+
+def _pieces(series: nw.Series[Any]) -> list[Callable[[], list[Any]]]:
+    """Cut a column into pieces that become lists only when they are looked at: texts take ten times as much there."""
+    return [series[start : start + _PIECE].to_list for start in range(0, len(series), _PIECE)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -111,12 +126,12 @@ def _from_text(series: nw.Series[Any], shown: str) -> Column:
 def _from_array(column: NDArray[Any]) -> Column:
     kind = column.dtype.kind
     if kind in "fiu":
-        with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite, or is no number, is refused later
             return Column(column.astype(np.float64, copy=False))
     if kind == "b":
         return _from_truth(column, np.zeros(len(column), dtype=bool), "bool")
     if kind in "UT":
-        return _from_levels(column.tolist(), None, "text")
+        return _from_levels([column.tolist], None, "text")
     if kind == "O":
         return _from_objects(column.tolist())
     raise UnreadableError("complex" if kind == "c" else "other", str(column.dtype))
@@ -126,7 +141,8 @@ def _from_objects(values: list[Any]) -> Column:
     absent = np.array([_is_absent(value) for value in values], dtype=bool)
     present = [value for value, without in zip(values, absent.tolist(), strict=True) if not without]
     if present and all(isinstance(value, str) for value in present):
-        return _from_levels([value if isinstance(value, str) else None for value in values], None, "str")
+        words = [value if isinstance(value, str) else None for value in values]
+        return _from_levels([lambda: words], None, "str")
     if present and all(isinstance(value, (bool, np.bool_)) for value in present):
         truth = np.array([not without and bool(value) for value, without in zip(values, absent, strict=True)])
         return _from_truth(truth, absent, "bool")
@@ -163,19 +179,25 @@ def _from_truth(truth: NDArray[Any], absent: NDArray[np.bool_], shown: str) -> C
     return Column(np.where(absent, np.nan, truth.astype(np.float64)), Coding(("False", "True"), True, shown))
 
 
-def _from_levels(values: Iterable[Any], declared: Sequence[Any] | None, shown: str) -> Column:
+def _from_levels(pieces: Sequence[Callable[[], list[Any]]], declared: Sequence[Any] | None, shown: str) -> Column:
     """Code values by their place among the levels; whatever is not among them is missing."""
-    values = list(values)
-    levels = sorted({value for value in values if isinstance(value, str)}) if declared is None else declared
-    if not levels:
-        return Column(np.full(len(values), np.nan))
+    levels = declared
+    if levels is None:
+        found: set[str] = set()
+        for piece in pieces:
+            found.update(value for value in piece() if isinstance(value, str))
+        levels = sorted(found)
     places = {level: float(code) for code, level in enumerate(levels)}
-    codes = np.fromiter((places.get(value, np.nan) for value in values), dtype=np.float64, count=len(values))
-    return _coded(codes, levels, declared is not None, shown)
+    coded = [np.array([places.get(value, np.nan) for value in piece()], dtype=np.float64) for piece in pieces]
+    codes = np.concatenate([np.empty(0), *coded])
+    return _coded(codes, levels, declared is not None, shown) if places else Column(codes)
 
 
 def _coded(codes: Floats, levels: Sequence[Any], declared: bool, shown: str) -> Column:
     labels = tuple(number_label(level) if isinstance(level, float) else str(level) for level in levels)
+    broken = next((label for label in labels if not is_text(label)), None)
+    if broken is not None:
+        raise UnreadableError("half", one_line(ascii(broken), 40))
     return Column(codes, Coding(labels, declared, f"{shown}{_EXAMPLE}{_telling_example(labels)}"))
 
 

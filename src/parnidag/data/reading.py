@@ -7,7 +7,6 @@ numbers and levels themselves can be used is not asked here but in `data.py`.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import os
 import re
 from collections import Counter
@@ -21,15 +20,21 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from parnidag.data.columns import Coding, Column, UnreadableError, read_column
+from parnidag.data.columns import Coding, Column, UnreadableError, is_text, read_column
+from parnidag.data.parquet import read_parquet
 from parnidag.errors import DataError
+from parnidag.inputs import why_not_readable
+from parnidag.spreadsheets import unescaped
 from parnidag.wording import did_you_mean, is_number_text, one_line, shorten
 
 Floats = NDArray[np.float64]
 
+MOST_COLUMNS = 50_000
+"""Every matrix over the nodes would have 20 GB with more."""
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
+_GLANCE = 1 << 16  # bytes that tell a text from something else
 # What pandas calls a column without a name, in a CSV file and in a Parquet file: almost always saved row names.
 _ROW_NAMES = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 
@@ -104,6 +109,7 @@ def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[A
 
 def read_frame(frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int) -> Table:
     """Read a data frame; `source` begins messages."""
+    _refuse_too_wide(len(frame.columns), source)
     names = _checked_names(frame.columns, source)
     _refuse_unknown(aside, names, source)
     _refuse_empty(len(frame), len(names) - (aside is not None), source, fewest_rows)
@@ -114,6 +120,7 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     if array.ndim != 2:
         raise DataError(f"an array must be 2-D (rows × columns); got {array.ndim}-D with shape {array.shape}")
     n_rows, n_columns = array.shape
+    _refuse_too_wide(n_columns)
     if isinstance(names, str):
         raise DataError(f"names={names!r} must be a list of {n_columns} column names, not one string")
     given = [f"X{j}" for j in range(n_columns)] if names is None else list(names)
@@ -123,7 +130,7 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     _refuse_unknown(aside, labels)
     _refuse_empty(n_rows, n_columns - (aside is not None), "", fewest_rows)
     if array.dtype.kind in "fiu" and aside is None:  # one copy instead of one for each column
-        with np.errstate(over="ignore"):  # a longer float beyond the range becomes infinite, which is refused later
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite, or is no number, is refused later
             return Table(labels, np.array(array, dtype=np.float64, order="C"), (None,) * n_columns)
     return _assemble(labels, n_rows, array.T, aside)
 
@@ -157,6 +164,12 @@ def _checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
             f"{source}columns without a name ({shorten(row_names)}), which look like saved row names: "
             "remove them or give them a name"
         )
+    unwritable = [ascii(name) for name in names if not is_text(name) or "\0" in name]
+    if unwritable:
+        raise DataError(
+            f"{source}column names with a zero character or half a character (a lone surrogate), which no file can "
+            f"hold: {shorten(unwritable)}; rename them"
+        )
     _refuse_duplicate_names(names, source)
     return names
 
@@ -178,6 +191,11 @@ def _refuse_unknown(aside: str | None, names: Sequence[str], source: str = "") -
         raise DataError(f"{source}interventions={aside!r} is not a column; {did_you_mean(aside, names)}")
 
 
+def _refuse_too_wide(n_columns: int, source: str = "") -> None:
+    if n_columns > MOST_COLUMNS:
+        raise DataError(f"{source}the table has {n_columns} columns, more than the {MOST_COLUMNS} that can be nodes")
+
+
 def _refuse_empty(n_rows: int, n_columns: int, source: str, fewest_rows: int) -> None:
     if n_columns == 0:
         raise DataError(f"{source}the table is empty: it has no columns")
@@ -194,7 +212,7 @@ def _refuse_empty(n_rows: int, n_columns: int, source: str, fewest_rows: int) ->
 def _read_file(path: Path) -> nw.DataFrame[Any]:
     is_parquet = check_path(path)
     with readable(path):
-        return _read_parquet(path) if is_parquet else _read_text(path)
+        return read_parquet(path) if is_parquet else _read_text(path)
 
 
 def check_path(path: Path) -> bool:
@@ -203,10 +221,9 @@ def check_path(path: Path) -> bool:
     if suffix not in _TEXT_SUFFIXES + _PARQUET_SUFFIXES:
         known = ", ".join(_TEXT_SUFFIXES + _PARQUET_SUFFIXES)
         raise DataError(f"{path}: unknown kind of file {suffix or '(no suffix)'!r}; known are {known}")
-    if not path.exists():
-        raise DataError(f"{path}: file not found")
-    if path.is_dir():
-        raise DataError(f"{path}: this is a folder, not a file")
+    problem = why_not_readable(path)
+    if problem is not None:
+        raise DataError(f"{path}: {problem}")
     return suffix in _PARQUET_SUFFIXES
 
 
@@ -219,24 +236,41 @@ def readable(path: Path) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not readable as UTF-8 text, so save it as such: {one_line(error)}") from error
+    except MemoryError as error:
+        raise DataError(f"{path}: the table needs more memory than there is") from error
     except Exception as error:  # each reader has errors of its own
-        raise DataError(f"{path}: not readable: {one_line(error)}") from error
-
-
-def _read_parquet(path: Path) -> nw.DataFrame[Any]:
-    for backend in ("pyarrow", "polars"):
-        if importlib.util.find_spec(backend) is not None:
-            return nw.read_parquet(path, backend=backend)
-    raise DataError(f"{path}: reading Parquet needs pyarrow or polars: pip install 'parnidag[parquet]'")
+        raise DataError(f"{path}: not readable: {one_line(error) or type(error).__name__}") from error
 
 
 def _read_text(path: Path) -> nw.DataFrame[Any]:
-    separator, options = text_options(path)
-    return nw.read_csv(path, backend="pandas", separator=separator, **options)
+    text = text_form(path)
+    frame = nw.read_csv(path.absolute(), backend="pandas", separator=text.separator, **text.options)
+    return text.named(frame)
 
 
-def text_options(path: Path) -> tuple[str, dict[str, Any]]:
-    """Check the first lines of a text file; return its separator and the other options with which pandas reads it."""
+class TextForm(NamedTuple):
+    """How a text file is read by pandas, and what its columns are called."""
+
+    path: Path
+    separator: str
+    options: dict[str, Any]
+    header: list[str]
+    names: tuple[str, ...]
+
+    def named(self, frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Give the columns of what pandas has read their names, if it has read the first line as it stands."""
+        if frame.columns != self.header:
+            source = self.path.name
+            raise DataError(f"{source}: the first line can be read in two ways; put quotes around all column names")
+        renamed = {old: new for old, new in zip(self.header, self.names, strict=True) if old != new}
+        return frame.rename(renamed) if renamed else frame
+
+
+def text_form(path: Path) -> TextForm:
+    """Check the first lines of a text file, and say how it is to be read."""
+    with path.open("rb") as bytes_:
+        if b"\0" in bytes_.read(_GLANCE):
+            raise DataError(f"{path}: not readable as UTF-8 text (it has zero bytes), so save it as such")
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = (line for line in file if line.strip())
         first = next(lines, None)
@@ -244,10 +278,16 @@ def text_options(path: Path) -> tuple[str, dict[str, Any]]:
             raise DataError(f"{path}: the file is empty")
         separator = _SEPARATORS.get(path.suffix.lower()) or _guess_separator(first)
         header, row = _first_records(first, lines, separator)
-    _check_header(path, header, row, separator)
-    # index_col=False: pandas must never turn a column into row labels on its own.
-    options: dict[str, Any] = {"index_col": False, "low_memory": False, "encoding": "utf-8-sig"}
-    return r"\s+" if separator == " " else separator, options
+    names = _check_header(path, header, row, separator)
+    # index_col=False: pandas must never turn a column into row labels on its own. Whoever reads gives the whole path,
+    # since it takes a relative one such as "http:/x.csv" for an address. No compression: nothing is ever unpacked.
+    options: dict[str, Any] = {
+        "index_col": False,
+        "low_memory": False,
+        "encoding": "utf-8-sig",
+        "compression": None,
+    }
+    return TextForm(path, r"\s+" if separator == " " else separator, options, header, names)
 
 
 def _guess_separator(header: str) -> str:
@@ -266,8 +306,8 @@ def _first_records(first: str, rest: Iterator[str], separator: str) -> tuple[lis
     return next(records), next(records, [])
 
 
-def _check_header(path: Path, header: list[str], row: list[str], separator: str) -> None:
-    """Refuse what pandas would quietly repair: repeated names, row names, a missing header, an unsuitable separator."""
+def _check_header(path: Path, header: list[str], row: list[str], separator: str) -> tuple[str, ...]:
+    """Return the names, refusing what pandas would quietly repair: repeated names, row names, no header, no columns."""
     source = f"{path.name}: "
     if len(header) == 1:
         other = next((mark for mark in ";\t|, " if mark != separator and mark in header[0]), None)
@@ -276,14 +316,17 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
             f"{source}only 1 column when split at {separator!r}{seen}: check the separator "
             "(.csv is split at commas, .tsv at tabs; named .txt, the separator is guessed)"
         )
+    _refuse_too_wide(len(header), source)
     if len(row) > len(header):
         raise DataError(
             f"{source}the first row has {len(row)} fields, the header {len(header)}: remove the unnamed column "
             "(saved row names?) or name it in the header"
         )
-    names = _checked_names(header, source)
+    _refuse_duplicate_names(header, source)
+    names = _checked_names(map(unescaped, header), source)
     if all(map(is_number_text, names)) and not all(name.strip().isdigit() for name in names):
         raise DataError(f"{source}the first line holds numbers ({shorten(names)}): it must hold the column names")
+    return names
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -292,6 +335,7 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
 _REFUSALS = {
     "mixed": "columns that mix numbers, text or truth values: {}; make each column all numbers or all text",
     "complex": "complex columns are not supported: {}; pass real numbers",
+    "half": "text with half a character in it (a lone surrogate): {}; correct it",
     "other": "not numeric: {}; leave these columns out or turn them into numbers",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.readers import escaped
+from parnidag.spreadsheets import csv_writer, escaped
 from parnidag.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -175,8 +174,8 @@ class Exports(_Described):
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | Path:
         """Return the adjacency table as CSV text, or write it to a file: a row is a parent, a column a child.
 
-        An undirected edge of a CPDAG is a 1 each way. A name that a spreadsheet would run as a formula gets an
-        apostrophe in front, which `as_graph` takes away again.
+        An undirected edge of a CPDAG is a 1 each way. All names are quoted, and one that a spreadsheet would run as a
+        formula gets an apostrophe in front, which `as_graph` takes away again.
 
         Parameters
         ----------
@@ -199,8 +198,7 @@ class Exports(_Described):
         """
         names = [escaped(name) for name in self.nodes]
         written = io.StringIO()
-        # quotes around all names: a lone carriage return in one would else end the line
-        writer = csv.writer(written, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        writer = csv_writer(written)
         writer.writerow([CSV_CORNER, *names])
         for name, row in zip(names, self.adjacency.astype(int).tolist(), strict=True):
             writer.writerow([name, *row])

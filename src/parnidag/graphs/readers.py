@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+from parnidag.inputs import why_not_readable
 from parnidag.labelled import causal_learn_graph, in_order, is_frame, is_range, is_zero_one, labels_of, square
 from parnidag.nodes import as_index
 from parnidag.simulation import Simulation
-from parnidag.wording import shorten
+from parnidag.spreadsheets import unescaped
+from parnidag.wording import one_line, shorten
 
 KNOWN_GRAPHS = (
     "a Graph, an n × n array of 0 and 1 (or a data frame of them), a networkx.DiGraph, a list of (parent, child) "
     "pairs, a GeneralGraph of causal-learn, a Simulation, or the path of an adjacency CSV file"
 )
-
-_FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
-"""Names that spreadsheets would run (some skip white space first), or that already look like one that was made safe."""
 
 
 class Reading(NamedTuple):
@@ -46,7 +45,7 @@ def read_graph(value: object, argument: str) -> Reading:
     if isinstance(value, Simulation):
         return Reading(value.adjacency, list(value.names), kind="dag")
     if isinstance(value, (str, os.PathLike)):
-        return _from_csv(Path(value), argument)
+        return read_csv(Path(value), argument)
     if is_frame(value):
         labels = labels_of(value, argument, "the data frame")
         matrix = _zero_one(value.to_numpy(), argument, "the data frame")  # type: ignore[attr-defined]
@@ -143,44 +142,37 @@ def _from_causal_learn(graph: Any, argument: str) -> Reading:
     return Reading(directed | undirected, labels, kind="cpdag" if undirected.any() else None)
 
 
-def _from_csv(path: Path, argument: str) -> Reading:
-    if not path.is_file():
-        raise ParnidagError(
-            f"{argument}: {path} is a folder" if path.is_dir() else f"{argument}: there is no file {path}"
-        )
+def read_csv(path: Path, argument: str, *, bare: bool = False) -> Reading:
+    """Read an adjacency table; with `bare`, rows may lack names if they are in the order of the columns."""
+    problem = why_not_readable(path)
+    if problem is not None:
+        raise ParnidagError(f"{argument}: {path}: {problem}")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file, strict=True) if row]
+            rows = (row for row in csv.reader(file, strict=True) if row)
+            header = next(rows, [])
+            # no more than there should be: a file that is something else is not read to its end
+            body = list(islice(_of_length(rows, len(header)), len(header) + 1))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ParnidagError(f"{argument}: {path} cannot be read as an adjacency CSV file: {error}") from error
-    columns = [unescaped(name) for name in rows[0][1:]] if rows else []
-    names = [unescaped(row[0]) for row in rows[1:]]
-    if not rows or names != columns or any(len(row) != len(columns) + 1 for row in rows):
+        raise ParnidagError(f"{argument}: {path} cannot be read as an adjacency CSV file: {one_line(error)}") from error
+    if bare and len(body) == len(header):
+        names, columns, cells = header, header, body
+    else:
+        names, columns, cells = [row[0] for row in body], header[1:], [row[1:] for row in body]
+    if not columns or names != columns:
         raise ParnidagError(
             f"{argument}: {path} is no adjacency table: the first line and the first column must name the same nodes "
             "in the same order (rows are parents, columns children), with a 0 or 1 for each pair"
         )
-    truth = {"0": False, "1": True, "false": False, "true": True, "0.0": False, "1.0": True}
-    cells = [[truth.get(cell.strip().lower()) for cell in row[1:]] for row in rows[1:]]
-    if any(cell is None for row in cells for cell in row):
+    matrix = [[_TRUTH.get(cell.strip().lower()) for cell in row] for row in cells]
+    if any(None in row for row in matrix):
         raise ParnidagError(f"{argument}: {path} must hold only 0 and 1 (a row is a parent, a column a child)")
-    return Reading(np.array(cells, dtype=bool).reshape(len(columns), len(columns)), columns)
+    return Reading(np.array(matrix, dtype=bool), [unescaped(name) for name in columns])
 
 
-# ── names in spreadsheets ─────────────────────────────────────────────────────────────────────────────────────────────
+_TRUTH = {"0": False, "1": True, "false": False, "true": True, "0.0": False, "1.0": True}
 
 
-def escaped(name: str) -> str:
-    """Put an apostrophe before a name that a spreadsheet would run as a formula.
-
-    Examples
-    --------
-    >>> escaped("=cmd()"), escaped("rain"), unescaped(escaped("=cmd()"))
-    ("'=cmd()", 'rain', '=cmd()')
-    """
-    return f"'{name}" if _FORMULA.match(name) else name
-
-
-def unescaped(cell: str) -> str:
-    """Undo `escaped`."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+def _of_length(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
+    """Give rows up to the first of another length; what is missing then is found by those who count them."""
+    return takewhile(lambda row: len(row) == length, rows)

@@ -6,8 +6,9 @@ All are matrices and coefficients for the one kernel in `gaussian` (see `table` 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ LEAST_G, MOST_G = 1e-8, 1e12
 """Slab variances between which the arithmetic is sound."""
 SINGULAR = 1e-11
 """The least eigenvalue of a correlation matrix that is no rounding."""
+MOST_SETS = 2000
+"""Sets of columns that are checked one by one."""
 
 
 class Moments(NamedTuple):
@@ -71,6 +74,15 @@ def check_slab(g: object, argument: str = "g") -> None:
         )
 
 
+def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "g") -> None:
+    """Refuse a slab so wide that it does not tell apart columns that depend on each other; the default never is."""
+    if g * float(rows.max()) * SINGULAR > 1.0 and any(map(is_singular, matrices)):
+        raise DataError(
+            f"some columns are linear combinations of others, which {argument}={g:g} cannot tell apart in double "
+            f"precision; use a smaller {argument}"
+        )
+
+
 class GaussianFamily:
     """What the scores of the family have in common."""
 
@@ -113,6 +125,7 @@ class Gaussian(GaussianFamily):
         coefficients[:, 1] = -0.5
         coefficients[:, 2] = -rows / 2
         shifted = moments.grams + np.eye(data.n_nodes) / float(self.g)
+        refuse_wide_slab(shifted, rows, float(self.g))
         return gaussian_table(shifted, moments.own(), coefficients, moments.pattern)
 
     def describe(self) -> dict[str, object]:
@@ -125,12 +138,56 @@ def flat_constant(rows: Floats) -> Floats:
     return np.asarray(gammaln(rows / 2) - rows / 2 * math.log(math.pi))
 
 
+def is_singular(matrix: Floats) -> bool:
+    """Ask whether columns depend on each other so nearly that factorising their matrix would give rounding errors.
+
+    That is, whether the matrix, scaled to a diagonal of 1, has an eigenvalue below `SINGULAR`: variances that are left
+    then have relative errors up to about 10⁻⁴.
+    """
+    root = np.sqrt(np.diagonal(matrix))
+    try:
+        np.linalg.cholesky(matrix / root[:, None] / root - SINGULAR * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+def refuse_dependent(data: Data, moments: Moments, spare: int, reason: str) -> None:
+    """Refuse columns that are linear combinations of others in the rows that some nodes use.
+
+    Those that matter are a node and its parents, which must be fewer than rows; with `spare` 1 the parents alone.
+    """
+    for group, (gram, rows) in enumerate(zip(moments.grams, moments.counts, strict=True)):
+        if rows > data.n_nodes and not is_singular(gram):
+            continue  # then no part of it is
+        if any(is_singular(gram[np.ix_(columns, columns)]) for columns in _sets_to_check(gram, int(rows), spare)):
+            nodes = shorten([data.names[j] for j in np.flatnonzero(moments.pattern == group).tolist()])
+            where = f" in the rows without interventions on {nodes}" if rows < data.n_rows else ""
+            raise DataError(f"some columns are linear combinations of others{where}: {reason}")
+
+
+def _sets_to_check(gram: Floats, rows: int, spare: int) -> Iterator[Sequence[int]]:
+    """Give the pair that is most alike, and all sets of the largest size there can be.
+
+    Where there would be too many, they are of a smaller size: few rows leave very many sets, and to find those that
+    depend on each other is a search of its own.
+    """
+    n = len(gram)
+    most = min(n, rows - 1) - spare
+    if most >= 2:
+        root = np.sqrt(np.diagonal(gram))
+        alike = np.triu(np.abs(gram / root[:, None] / root), 1)
+        yield np.unravel_index(int(alike.argmax()), alike.shape)  # type: ignore[misc]
+    yield from combinations(range(n), max((k for k in range(3, most + 1) if math.comb(n, k) <= MOST_SETS), default=0))
+
+
 @dataclass(frozen=True)
 class GPrior(GaussianFamily):
     """Zellner's g-prior: coefficients are Normal(0, g σ² (XᵀX)⁻¹), so that their scale follows the data's.
 
     The remark of the paper's Appendix A. Otherwise as `Gaussian`; it is not score-equivalent either. Sets of N − 1 or
-    more parents, which leave no row to learn from, have probability 0.
+    more parents, which leave no row to learn from, have probability 0. Parents that are linear combinations of each
+    other have no such prior, and are refused.
 
     Parameters
     ----------
@@ -154,6 +211,8 @@ class GPrior(GaussianFamily):
         """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data)
         g = float(data.n_rows if self.g is None else self.g)
+        spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
+        refuse_dependent(data, moments, spare, "they have no g-prior; use another score, such as Gaussian")
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.zeros((len(rows), 3, data.n_nodes))
         coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log1p(g)
@@ -164,18 +223,6 @@ class GPrior(GaussianFamily):
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         return {"name": "GPrior", "g": None if self.g is None else float(self.g)}
-
-
-def refuse_dependent(data: Data, moments: Moments) -> None:
-    """Refuse columns that are linear combinations of others in the rows of some nodes, unless these rows are few."""
-    for group, (gram, rows) in enumerate(zip(moments.grams, moments.counts, strict=True)):
-        root = np.sqrt(np.diagonal(gram))
-        if rows > data.n_nodes and np.linalg.eigvalsh(gram / np.outer(root, root))[0] < SINGULAR:
-            nodes = shorten([data.names[j] for j in np.flatnonzero(moments.pattern == group).tolist()])
-            where = f" in the rows without interventions on {nodes}" if rows < data.n_rows else ""
-            raise DataError(
-                f"some columns are linear combinations of others{where}: their BIC is infinite; use another score"
-            )
 
 
 @dataclass(frozen=True)
@@ -189,7 +236,7 @@ class BIC(GaussianFamily):
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data)
-        refuse_dependent(data, moments)
+        refuse_dependent(data, moments, 0, "their BIC is infinite; use another score")
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.zeros((len(rows), 3, data.n_nodes))
         coefficients[:, 0] = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
@@ -209,7 +256,8 @@ class BGe(GaussianFamily):
     The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42), on
     the data as given. Graphs that imply the same independences score the same. The prior covariance has equal
     variances, so columns should be on comparable scales: with ``standardise=True`` they are divided by their standard
-    deviations first.
+    deviations first. Columns whose means are about 10⁶ standard deviations from the prior mean, where rounding would
+    decide, are refused.
 
     Parameters
     ----------
@@ -255,7 +303,14 @@ class BGe(GaussianFamily):
         prior_scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
         off = means - self._prior_mean(n)
         weight = (rows * alpha_mu / (rows + alpha_mu))[:, None, None]
-        matrices = grams + weight * off[:, :, None] * off[:, None, :] + prior_scale * np.eye(n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrices = grams + weight * off[:, :, None] * off[:, None, :] + prior_scale * np.eye(n)
+        if not np.isfinite(matrices).all() or any(map(is_singular, matrices)):
+            raise DataError(
+                "BGe cannot tell the columns apart in double precision: they are nearly linear combinations of others, "
+                "or their means are too far from the prior mean beside their spread; "
+                + ("use a larger alpha_mu" if self.standardise else "use standardise=True")
+            )
         q, rows = columns_up_to(n), rows[:, None]
         before, after = (alpha_w - n + q + 1) / 2, (rows + alpha_w - n + q + 1) / 2
         coefficients = np.empty((len(rows), 3, n))

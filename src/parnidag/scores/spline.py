@@ -17,6 +17,7 @@ from parnidag.scores.linear import (
     Moments,
     check_slab,
     flat_constant,
+    refuse_wide_slab,
     without_flat_columns,
 )
 from parnidag.scores.table import ScoreTable, gaussian_table
@@ -83,6 +84,7 @@ class Spline(GaussianFamily):
         coefficients[:, 2] = -rows / 2
         shift = np.concatenate([np.zeros(n), np.tile(np.r_[1 / self.g, np.full(df - 1, 1 / self.g_curve)], n)])
         matrices = moments.grams + np.diag(shift)
+        refuse_wide_slab(matrices[:, n:, n:], rows, float(max(self.g, self.g_curve)), "g or g_curve")
         return gaussian_table(matrices, moments.own(), coefficients, pattern, width=df)
 
     def describe(self) -> dict[str, object]:

@@ -85,14 +85,14 @@ watch((part) => {
   if ("threshold" in part || "query" in part) { rowsShown = FIRST_ROWS; fillTable(); }
 });
 
-/** Texts that spreadsheets would run (some skip white space first), or that look like one that was made safe already:
- * the same as where graphs are written to CSV files. */
-const FORMULA = /^(?:'*[\s\x1c-\x1f\x85]*[=+\-@＝＋－＠]|'*[\t\r\n])/;
-/** A cell of a CSV file; a text that a spreadsheet would run as a formula gets an apostrophe before it. */
+/** Where spreadsheets would run what follows (some skip white space first), or where it looks like one that was made
+ * safe already: at the start, and after what begins a cell in some languages. The same as in spreadsheets.py. */
+const FORMULA = /(?:^|(?<=[,;"\t\r\n]))(?='*(?:[^\S\t\r\n]|[\x1c-\x1f\x85])*[=+\-@＝＋－＠\t\r\n])/g;
+/** A cell of a CSV file; what a spreadsheet would run as a formula gets an apostrophe before it. */
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   let text = value === "infinite" ? "inf" : String(value);
-  if (typeof value === "string" && FORMULA.test(text)) text = `'${text}`;
+  if (typeof value === "string") text = text.replace(FORMULA, "'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 function csvText() {
