@@ -15,6 +15,7 @@ from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
+from parnidag.memory_need import check_memory, time_in_words
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
 from parnidag.prior_marginals import prior_marginals
@@ -120,11 +121,14 @@ def sample(
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 4 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
+    check_memory(target, sampler, plan.chains)
     given = None if space is None else as_space(space, target.names)
     run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
     with make_progress(progress, plan.chains) as display:
         if score is None or isinstance(score, str):
             display.note(f"score: {target.score}")
+        if expected := time_in_words(target, sampler, plan.total * plan.chains):
+            display.note(expected)
         with run.stage(display, "prior"):
             before = _prior_marginals(target)
         if given is None:
