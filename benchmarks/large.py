@@ -97,7 +97,7 @@ def measured(values: Any, draws: int) -> tuple[list[tuple[str, float, int]], par
         rows.append(
             (f"file of {file.stat().st_size / 1e6:.1f} MB, report of {page.stat().st_size / 1e6:.1f} MB", 0.0, 0)
         )
-    rows.append(("all of sample", end - begin, max(size for _, size in watch.notes)))
+    rows.append(("all of sample", end - begin, watch.peak(begin, end)))
     watch.stop()
     return rows, posterior, watch
 

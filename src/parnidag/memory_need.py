@@ -20,8 +20,10 @@ from parnidag.space.default import FEW_NODES
 from parnidag.space.tables import DEFAULT_MEMORY, in_words
 from parnidag.target import LARGE_MEMO, Target
 
-COMPILED = 250e6
+COMPILED = 350e6
 """Bytes of compiled code, the compiler that loads it, and libraries."""
+RETAINED, MOST_RETAINED = 200, 300e6
+"""For each pair of nodes: what the C heap keeps of the search, and the most of it; larger arrays are given back."""
 SHARED = 8 + 1 + 4 + 8 + 8 + 8 + 8 + 4 + 8
 """Bytes for each pair of nodes, shared by all chains: prior odds, status, arcs, prior marginals, gains of pairs, two
 guesses of edge probabilities, columns of tables, and what sorting candidates needs."""
@@ -29,8 +31,9 @@ CHAIN = 4 + 8 + 8
 """For each pair of nodes and chain: places of edges, visits, visits at the last batch."""
 TUNED = 8 + 8 + 2
 """PARNI's own: η as odds and in logs, the list of pairs."""
-BATCHES = 12 * 2
-"""Counts of edges in batches: code and count of every edge that was there at least once, two batches' worth in all."""
+BATCHES, MOST_BATCHES = 60, 70e6
+"""Counts of a chain's edges in batches: bytes for each pair of nodes, and the most that the moves of a default run fill;
+measured, since it depends on how many edges are there now and then."""
 SETS = 30
 """Parent sets of a node that the search scores with every other node as one more parent: what sparse networks have."""
 SEARCH_SECONDS_A_NODE = 0.05
@@ -90,12 +93,18 @@ def memory_need(
     pairs = float(n_nodes) ** 2
     most_parents = n_nodes - 1 if max_parents is None else max_parents
     memo = LARGE_MEMO * MEMO_RECORD.itemsize if n_nodes > MOST_DIRECT else 0
-    chain = pairs * (CHAIN + (TUNED if tuned else 0) + BATCHES) + 4.0 * n_nodes * most_parents + memo
+    chain = pairs * (CHAIN + (TUNED if tuned else 0)) + 4.0 * n_nodes * most_parents + memo + batch_bytes(n_nodes)
     tables = 8.0 * pairs * SETS if searched and n_nodes > FEW_NODES else 0.0
     if tables > DEFAULT_MEMORY:  # then nobody tries one more parent
         tables = 0.0
     shared = COMPILED + pairs * SHARED + (8.0 * pairs if score_bytes is None else score_bytes)
+    shared += min(RETAINED * pairs, MOST_RETAINED) if searched else 0.0
     return Need(shared, 2.0 * tables, chain, chains)
+
+
+def batch_bytes(n_nodes: int) -> float:
+    """Return what the counts of edges in batches take, of one chain."""
+    return min(BATCHES * float(n_nodes) ** 2, MOST_BATCHES)
 
 
 def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
