@@ -13,7 +13,7 @@ import pytest
 from plotting import close_all, exact, names_of
 
 import parnidag
-from parnidag import EdgePrior, memory_need, plots, samplers, scores
+from parnidag import EdgePrior, api, memory_need, plots, samplers, scores
 from parnidag._room import MAPPED_FROM, room
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
@@ -132,7 +132,7 @@ def test_a_run_that_does_not_fit_is_refused_before_anything_is_done(monkeypatch)
     def never(*arguments, **named):
         raise AssertionError("work was done before the refusal")
 
-    monkeypatch.setattr(parnidag.api, "prior_marginals", never)
+    monkeypatch.setattr(api, "prior_marginals", never)
     monkeypatch.setattr(memory_need, "free_bytes", lambda: need.shared + 10.5 * need.a_chain)
     with pytest.raises(
         ParnidagError, match=rf"{LARGE} columns: 40 chains of PARNI would take about .* of memory"

@@ -32,8 +32,8 @@ CHAIN = 4 + 8 + 8
 TUNED = 8 + 8 + 2
 """PARNI's own: η as odds and in logs, the list of pairs."""
 BATCHES, MOST_BATCHES = 60, 70e6
-"""Counts of a chain's edges in batches: bytes for each pair of nodes, and the most that the moves of a default run fill;
-measured, since it depends on how many edges are there now and then."""
+"""Counts of a chain's edges in batches: bytes for each pair of nodes, and the most that a default run fills. Measured,
+since it depends on how many edges are there now and then."""
 SETS = 30
 """Parent sets of a node that the search scores with every other node as one more parent: what sparse networks have."""
 SEARCH_SECONDS_A_NODE = 0.05
