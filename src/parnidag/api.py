@@ -18,6 +18,7 @@ from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
 from parnidag.graph import Adjacency, check_adjacency
+from parnidag.memory_need import check_memory, time_in_words
 from parnidag.posterior import Posterior
 from parnidag.prior import EdgePrior
 from parnidag.prior_marginals import prior_marginals
@@ -148,6 +149,7 @@ def sample(
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 4 if tune is None else int(tune)
     plan = Plan(int(draws), tune, thin, int(chains), seed)
+    check_memory(target, sampler, plan.chains)
     given = None if space is None else as_space(space, target.names)
     starts = _start_graphs(start, target, plan.chains)
     run = Run(target, sampler, plan, starts, given, _spool(output, int(chains)) if kept is None else None)
@@ -158,6 +160,8 @@ def sample(
         with make_progress(progress, plan.chains) as display:
             if score is None or isinstance(score, str):
                 display.note(f"score: {target.score}")
+            if expected := time_in_words(target, sampler, plan.total * plan.chains):
+                display.note(expected)
             if kept is not None and saved is not None:
                 run.resume_from(kept, this, display)
             else:

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from parnidag._jit import kernel, leaf, make_frame
+from parnidag._room import room
 from parnidag._types import Records, Words, int64, uint32, uint64
 from parnidag.net import ABSENT, LONGEST_KEY, MEMO_RECORD, ONE, ZERO, Net, Scratch
 from parnidag.scores.gaussian import node_score
@@ -53,13 +54,13 @@ def make_scratch(n_nodes: int, max_parents: int, memo_records: int, widest: int 
         marks=np.zeros(n_nodes + 1, np.int64),
         stack=np.zeros(n_nodes + 1, np.int64),
         family=np.zeros(largest + 1, np.int64),
-        factor=np.zeros((rows, rows)),
+        factor=room((rows, rows), busy=True),
     )
 
 
 def empty_memo(records: int) -> Records:
-    """Return empty records (all zero, so that memory is only taken up as it is used), each on its own cache line."""
-    raw = np.zeros(records * MEMO_RECORD.itemsize + ALIGNMENT, np.uint8)
+    """Return empty records, each on its own cache line."""
+    raw = room(records * MEMO_RECORD.itemsize + ALIGNMENT, np.uint8, busy=True)
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + records * MEMO_RECORD.itemsize].view(MEMO_RECORD)
 

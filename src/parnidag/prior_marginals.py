@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._random import random_state
+from parnidag._room import room
 from parnidag.prior import FREE, REQUIRED
-from parnidag.prior_walk import walk_prior
+from parnidag.prior_walk import walk_alike, walk_prior
 from parnidag.referee import solve
 
 EXACT_UP_TO = 12
 """Up to so many nodes the sum over all graphs takes a hundredth of a second."""
 
-MOST_COUNTED = 600
-"""Up to so many nodes Robinson's recursion takes seconds."""
+MOST_COUNTED = 300
+"""Up to so many nodes Robinson's recursion takes a second or two; its time grows with the fourth power."""
 
 DRAWS = 400
 """Graphs drawn from a sparse prior, up to 100 nodes."""
@@ -31,7 +32,7 @@ DRAWS = 400
 FEWEST_DRAWS = 50
 """Graphs drawn where there are many nodes or edges: one graph then tells a lot, and takes long."""
 
-ALIKE_DRAWS = 10
+ALIKE_DRAWS = 20
 """Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
 
 SEED = 20231210
@@ -62,9 +63,10 @@ def prior_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], ma
     elif n <= EXACT_UP_TO:
         marginals = summed_marginals(log_odds, status, max_parents)
     else:
-        drawn = drawn_marginals(
-            log_odds, status, max_parents, draws=ALIKE_DRAWS if alike and n > MOST_COUNTED else None
-        )
+        if alike and n > MOST_COUNTED:
+            drawn = np.where(off_diagonal, alike_marginal(n, float(free_odds[0]), max_parents), 0.0)
+        else:
+            drawn = drawn_marginals(log_odds, status, max_parents)
         marginals = np.where(drawn == 0.0, _smallest(log_odds), drawn)
     # Only what the prior decides is 0 or 1; the rest may come close, by rounding or for want of draws.
     marginals = np.clip(marginals, np.finfo(float).tiny, np.nextafter(1.0, 0.0))
@@ -193,6 +195,14 @@ def drawn_marginals(
         estimate = _averaged(estimate, exchangeable_nodes(log_odds, status))
     estimate[required] = 1.0
     return estimate
+
+
+def alike_marginal(n: int, log_odds: float, max_parents: int, draws: int = ALIKE_DRAWS, seed: int = SEED) -> float:
+    """Estimate the prior probability of an edge where all edges have the same log odds; for very many nodes."""
+    words = np.zeros((2, n, (n + 63) // 64), np.uint64)
+    arcs = room(n * (n - 1) // 2, np.int64)
+    limits, odds = np.array([max_parents, draws]), math.exp(min(max(log_odds, -700.0), 700.0))
+    return float(walk_alike(odds, words, np.zeros(n, np.int64), limits, random_state(seed), arcs))
 
 
 def exchangeable_nodes(log_odds: NDArray[np.float64], status: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from parnidag._jit import entry, kernel
-from parnidag._random import RandomState, below, happens, pick
+from parnidag._random import RandomState, below, happens, pick, uniform
 from parnidag._types import Floats, Integers, Words, int64, uint64
 
 SWEEPS_BETWEEN = 2
@@ -47,6 +47,78 @@ def walk_prior(
         _find_descendants(children, descendants, stack, waiting)
         for k in range(len(pairs)):
             _add_conditionals(pairs[k], weights[k], children, descendants, degree, max_parents, 1.0 / draws, estimate)
+
+
+@entry
+def walk_alike(
+    odds: float, words: Words, degree: Integers, limits: Integers, rng: RandomState, arcs: Integers
+) -> float:
+    """Walk through graphs of a prior that tells no edge from another, and return the probability of any one of them.
+
+    The same law and estimate as in `walk_prior`. There every pair of nodes is drawn anew in turn, though hardly any
+    ever has an edge. Here each pair is drawn anew when its own clock rings, at rate 1, and only the clocks are followed
+    that may change something: those of the edges, and those of other pairs that ring for an edge. So a sweep, one unit
+    of time, costs as much as there are edges. Nodes need not trade places: the mean is over all pairs anyway.
+    """
+    max_parents, draws = limits[0], limits[1]
+    children, descendants = words[0], words[1]
+    n = len(degree)
+    stack, waiting = np.empty(n, np.int64), np.empty(n, np.int64)
+    seen = np.zeros(children.shape[1], np.uint64)
+    chosen, weights = np.empty(2, np.int64), np.array([odds, odds])
+    pairs = n * (n - 1) // 2
+    arriving = pairs * 2.0 * odds / (1.0 + 2.0 * odds)
+    edges, total = int64(0), 0.0
+    for draw in range(draws):
+        left = float(SWEEPS_BETWEEN if draw else SWEEPS_BEFORE)
+        while True:
+            left += math.log(1.0 - uniform(rng)) / (edges + arriving)
+            if left < 0.0:
+                break
+            if happens(rng, edges / (edges + arriving)):
+                place = below(rng, edges)
+                chosen[0], chosen[1] = arcs[place] // n, arcs[place] % n
+                edges -= int64(1)
+                arcs[place] = arcs[edges]
+                _renew_pair(chosen, weights, children, degree, max_parents, stack, seen, rng)
+            else:
+                chosen[0] = below(rng, n)
+                chosen[1] = (chosen[0] + int64(1) + below(rng, n - int64(1))) % n
+                if _has(children, chosen[0], chosen[1]) or _has(children, chosen[1], chosen[0]):
+                    continue  # this one's clock is among those of the edges
+                _add_one(chosen, odds, children, degree, max_parents, stack, seen, rng)
+            for parent, child in ((chosen[0], chosen[1]), (chosen[1], chosen[0])):
+                if _has(children, parent, child):
+                    arcs[edges] = parent * n + child
+                    edges += int64(1)
+        _find_descendants(children, descendants, stack, waiting)
+        for i in range(n):
+            for j in range(i + 1, n):
+                forward, backward = _possible(i, j, weights, children, descendants, degree, max_parents)
+                total += (forward + backward) / (1.0 + forward + backward)
+    return total / (draws * 2.0 * pairs)
+
+
+@kernel
+def _add_one(
+    pair: Integers,
+    odds: float,
+    children: Words,
+    degree: Integers,
+    max_parents: int,
+    stack: Integers,
+    seen: Words,
+    rng: RandomState,
+) -> None:
+    """Put an edge between two nodes in random order; if it is not allowed, draw again among what is left."""
+    i, j = pair[0], pair[1]
+    if not _may_add(i, j, children, degree, max_parents, stack, seen):
+        i, j = j, i
+        allowed = _may_add(i, j, children, degree, max_parents, stack, seen)
+        if _direction(rng, odds * allowed, 0.0) == 0:
+            return
+    _flip(children, i, j)
+    degree[j] += int64(1)
 
 
 @kernel
@@ -213,14 +285,23 @@ def _add_conditionals(
 ) -> None:
     """Add what the graph says of a pair: the probability of each direction given all edges between other pairs."""
     i, j = pair[0], pair[1]
+    forward, backward = _possible(i, j, weights, children, descendants, degree, max_parents)
+    estimate[i, j] += share * forward / (1.0 + forward + backward)
+    estimate[j, i] += share * backward / (1.0 + forward + backward)
+
+
+@kernel
+def _possible(
+    i: int, j: int, weights: Floats, children: Words, descendants: Words, degree: Integers, max_parents: int
+) -> tuple[float, float]:
+    """Return the weights of both directions of an edge, 0 where the edges between other pairs leave no place for it."""
     there, back = _has(children, i, j), _has(children, j, i)
     forward, backward = weights[0], weights[1]
     if degree[j] - int64(there) >= max_parents or _around(children, descendants, j, i, back):
         forward = 0.0
     if degree[i] - int64(back) >= max_parents or _around(children, descendants, i, j, there):
         backward = 0.0
-    estimate[i, j] += share * forward / (1.0 + forward + backward)
-    estimate[j, i] += share * backward / (1.0 + forward + backward)
+    return forward, backward
 
 
 @kernel

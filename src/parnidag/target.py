@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from parnidag._jit import entry
+from parnidag._room import room
 from parnidag._types import Floats, int64
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
@@ -95,6 +96,11 @@ class Target:
         return int(self.problem.max_parents)
 
     @property
+    def most_edges(self) -> int:
+        """The most edges that a DAG can have."""
+        return min(self.n_nodes * (self.n_nodes - 1) // 2, self.n_nodes * self.max_parents)
+
+    @property
     def required(self) -> Adjacency:
         """The required edges, which are in every graph."""
         return np.asarray(self.problem.status == REQUIRED)
@@ -121,16 +127,18 @@ class Target:
     def empty_graph(self) -> GraphArrays:
         """Return the arrays of a chain's graph, not yet laid out and without random state."""
         n = self.n_nodes
-        most = n * (n - 1) // 2
+        most = self.most_edges
+        position = room((n, n), np.int32, busy=True)
+        position.fill(ABSENT)
         return GraphArrays(
-            parents=np.zeros((n, max(self.max_parents, 1)), np.int32),
+            parents=room((n, max(self.max_parents, 1)), np.int32, busy=True),
             degree=np.zeros(n, np.int64),
             local=np.zeros(n),
             key=np.zeros(n, np.uint64),
-            edges=np.zeros(most, np.int32),
-            since=np.zeros(most, np.int64),
-            position=np.full((n, n), ABSENT, np.int32),
-            visits=np.zeros((n, n), np.int64),
+            edges=room(most, np.int32),
+            since=room(most, np.int64),
+            position=position,
+            visits=room((n, n), np.int64, busy=True),
             rng=np.zeros(4, np.uint64),
             integers=np.zeros(5, np.int64),
             floats=np.zeros(1),

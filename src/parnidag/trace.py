@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag._jit import kernel, leaf, make_frame, struct
+from parnidag._room import room
 from parnidag._types import Bytes, Codes, Floats, Integers
 from parnidag.net import ONE, ZERO, Net, recompute_log_posterior
 
@@ -55,10 +56,10 @@ def make_trace(max_edges: int, buffer_codes: int, buffer_draws: int) -> TraceArr
     """Return an empty record with room for `buffer_draws` draws of together `buffer_codes` edges."""
     return TraceArrays(
         frame=make_frame(),
-        draw_codes=np.zeros(buffer_codes, np.int32),
+        draw_codes=room(buffer_codes, np.int32),
         draw_ends=np.zeros(buffer_draws, np.int64),
         draw_scores=np.zeros(buffer_draws),
-        best_codes=np.zeros(max_edges, np.int32),
+        best_codes=room(max_edges, np.int32),
         integers=np.array([-1, 0, 0, 0], np.int64),
         floats=np.array([-np.inf]),
     )

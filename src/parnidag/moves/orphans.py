@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag._jit import kernel, leaf
+from parnidag._room import room
 from parnidag._types import Codes, Integers, int64
 from parnidag.graph import arcs_of
 from parnidag.memo import family_score
@@ -42,11 +43,11 @@ class ChildLists(NamedTuple):
 def make_child_lists(target: Target) -> ChildLists:
     """Return room for the edges of any graph."""
     n = target.n_nodes
-    most = min(n * (n - 1) // 2, n * max(target.max_parents, 1))
+    most = max(target.most_edges, 1)
     return ChildLists(
         first_child=np.zeros(n, np.int64),
-        child=np.zeros(most, np.int32),
-        next_child=np.zeros(most, np.int32),
+        child=room(most, np.int32),
+        next_child=room(most, np.int32),
         required=arcs_of(target.required),
         orphan=np.zeros(n, np.int64),
     )

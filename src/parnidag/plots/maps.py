@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parnidag.graph import topological_order
 from parnidag.plots._axes import (
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 _NUMBERS_UP_TO = 12
 """Nodes up to which cells hold numbers."""
 
+_MOST_CELLS = 200
+"""Cells along a side: with more, single edges would be smaller than the dots of a screen."""
+
 
 def heatmap(
     posterior: Posterior,
@@ -35,6 +39,9 @@ def heatmap(
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the probabilities of all edges as a map: rows are parents, columns children.
+
+    Beyond 200 nodes a cell stands for several neighbouring nodes and shows the most probable of their edges, so that no
+    probable edge is lost; the title then says so.
 
     Parameters
     ----------
@@ -63,12 +70,16 @@ def heatmap(
     probabilities = posterior.edge_probabilities.to_numpy()
     n = len(probabilities)
     places = node_order(posterior, order)
-    names = [short(posterior.nodes[node]) for node in places]
+    joined = -(-n // _MOST_CELLS)
+    names = [short(posterior.nodes[node]) for node in places[::joined]]
+    shown = probabilities[np.ix_(places, places)]
+    np.fill_diagonal(shown, np.nan)
+    if joined > 1:
+        shown = largest_in_blocks(shown, joined)
+    n = len(shown)
     cell = float(np.clip(6.0 / n, 0.1, 0.55))
     margin = 0.09 * max(map(len, names)) * (1.0 if n <= 25 else 0.65) + 0.6
     ax, own = axes_for(ax, (max(n * cell + margin + 1.2, 3.6), max(n * cell + margin + 0.1, 2.8)), square=True)
-    shown = probabilities[np.ix_(places, places)]
-    np.fill_diagonal(shown, np.nan)
     image = ax.imshow(
         shown, cmap=PROBABILITY_MAP.with_extremes(bad=PALE), vmin=0.0, vmax=1.0, interpolation="nearest", aspect="equal"
     )
@@ -78,9 +89,25 @@ def heatmap(
                 colour = "white" if value > 0.55 else "black"
                 ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize="small", color=colour)
     _name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
-    describe(ax, "Edge probabilities", "child", "parent")
+    block = f", the largest of each {joined} × {joined}" if joined > 1 else ""
+    describe(ax, f"Edge probabilities{block}", "child", "parent")
     ax.figure.colorbar(image, ax=ax, label="probability of parent → child", fraction=0.046, pad=0.03, aspect=25)
     return ax
+
+
+def largest_in_blocks(matrix: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Return the largest number of every block of rows and columns, NaN left out.
+
+    Examples
+    --------
+    >>> largest_in_blocks(np.array([[np.nan, 0.1, 0.2], [0.3, np.nan, 0.0], [0.0, 0.9, np.nan]]), 2)
+    array([[0.3, 0.2],
+           [0.9, nan]])
+    """
+    starts = np.arange(0, len(matrix), size)
+    known = np.where(np.isnan(matrix), -np.inf, matrix)
+    largest = np.maximum.reduceat(np.maximum.reduceat(known, starts, axis=0), starts, axis=1)
+    return np.where(np.isneginf(largest), np.nan, largest)
 
 
 def node_order(posterior: Posterior, order: str) -> list[int]:

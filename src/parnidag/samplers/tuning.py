@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag._jit import kernel, leaf, make_frame, struct
+from parnidag._room import room
 from parnidag._types import Bytes, Codes, Flags, Floats, Integers, int64
 from parnidag.net import ONE, ZERO, Net, arc, settle_counts
 from parnidag.prior import FREE
@@ -104,20 +105,21 @@ def make_parni(
     """Return the arrays of a new chain; η follows at the first iteration."""
     n = len(warm)
     most = n * (n - 1) // 2
+    undone = most if printed else 1  # the other kernel takes nothing back
     return ParniArrays(
         frame=make_frame(),
         warm=warm,
-        eta_odds=np.zeros((n, n)),
-        eta_logit=np.zeros((n, n)),
-        pairs=np.zeros(most, np.int32),
+        eta_odds=room((n, n), busy=True),
+        eta_logit=room((n, n), busy=True),
+        pairs=room(most, np.int32, busy=True),
         bucket_start=np.zeros(BUCKETS + 1, np.int64),
         bucket_bound=np.zeros(BUCKETS),
         bucket_miss=np.zeros(BUCKETS),
-        block_codes=np.zeros(most, np.int32),
-        block_pairs=np.zeros(most, np.bool_),
-        undo_codes=np.zeros(most, np.int32),
-        undo_moves=np.zeros(most, np.int64),
-        undo_scores=np.zeros(2 * most),
+        block_codes=room(most, np.int32),
+        block_pairs=room(most, np.bool_),
+        undo_codes=room(undone, np.int32),
+        undo_moves=room(undone, np.int64),
+        undo_scores=room(2 * undone),
         flags=np.array([printed, symmetric, always]),
         integers=np.array([tune, 0, 0, 0, 0, 0, 0], np.int64),
         floats=np.array([FIRST_OMEGA, min(0.01, 1 / n), kappa, target_evaluations, 0.0, 0.0]),
