@@ -236,3 +236,24 @@ def test_top_classes_gather_equivalent_graphs():
 def test_k_must_be_a_count(function, k):
     with pytest.raises(ParnidagError, match="k: must be a whole number of at least 1"):
         function(record_of(drawn(3)), k)
+
+
+def test_portions_of_the_graphs_do_not_change_anything(monkeypatch):
+    """Results larger than memory are looked at in portions; here a portion is a graph or two."""
+    record = record_of(drawn(6))
+    whole = [*cpdag_probabilities(record), [tuple(map(repr, top)) for top in top_classes(record, 5)]]
+    monkeypatch.setattr("parnidag.results.summaries.EDGES_AT_ONCE", 7)
+    parts = [*cpdag_probabilities(record), [tuple(map(repr, top)) for top in top_classes(record, 5)]]
+    assert (whole[0] == parts[0]).all()
+    assert (whole[1] == parts[1]).all()
+    assert whole[2] == parts[2]
+
+
+def test_very_many_equally_frequent_classes_come_as_they_were_drawn(monkeypatch):
+    graphs = random_dags(30, 6, 0.4, np.random.default_rng(3))[None]
+    record = record_of(graphs)
+    monkeypatch.setattr("parnidag.results.summaries.MOST_TIED", 2)
+    found = top_classes(record, 3)
+    assert len(found) == 3
+    most = max(top.share for top in top_classes(record, 30))
+    assert found[0].share == most

@@ -8,6 +8,7 @@ often as it was drawn. The two that need only edge probabilities come from `hamm
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +21,15 @@ from parnidag.graphs.hamming import consensus as consensus
 from parnidag.graphs.hamming import expected_shd as expected_shd
 from parnidag.graphs.packed import count_ancestors, count_blankets
 from parnidag.results.convergence import merge_rounding
+from parnidag.results.packing import fingerprints, number_graphs
 from parnidag.results.record import RunRecord, pack_graphs
 
 Floats = NDArray[np.float64]
+
+EDGES_AT_ONCE = 1 << 22
+"""Edges of graphs that are looked at together, where each takes memory."""
+MOST_TIED = 10_000
+"""Equally high graphs that are put in order by their edges."""
 
 
 class TopGraph(NamedTuple):
@@ -69,15 +76,14 @@ def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
     """
     times = _times_drawn(record)
     n = len(record.nodes)
-    compelled = compelled_edges(n, record.graph_offsets, record.graph_edges)
-    weights = np.repeat(times, np.diff(record.graph_offsets))
-
-    def shares(chosen: NDArray[np.bool_]) -> Floats:
-        counts = np.bincount(record.graph_edges[chosen], weights=weights[chosen], minlength=n * n)
-        return counts.reshape(n, n) / record.graph_index.size
-
-    reversible = shares(~compelled)
-    return shares(compelled), reversible + reversible.T
+    counts = np.zeros((2, n * n))  # whole numbers, as floats
+    for start, offsets, edges in _portions(record):
+        compelled = compelled_edges(n, offsets, edges)
+        weights = np.repeat(times[start : start + len(offsets) - 1], np.diff(offsets))
+        for row, chosen in enumerate((compelled, ~compelled)):
+            counts[row] += np.bincount(edges[chosen], weights=weights[chosen], minlength=n * n)
+    compelled_shares, reversible = (counts / record.graph_index.size).reshape(2, n, n)
+    return compelled_shares, reversible + reversible.T
 
 
 def path_probabilities(record: RunRecord) -> Floats:
@@ -133,6 +139,17 @@ def blanket_probabilities(record: RunRecord) -> Floats:
     return counts / record.graph_index.size
 
 
+def _portions(record: RunRecord) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int32]]]:
+    """Go through the graphs in portions that fit memory: number of the first, then offsets and edges of the portion."""
+    bounds = record.graph_offsets
+    start = 0
+    while start < len(bounds) - 1:
+        stop = int(np.searchsorted(bounds, bounds[start] + EDGES_AT_ONCE, side="right")) - 1
+        stop = max(stop, start + 1)
+        yield start, bounds[start : stop + 1] - bounds[start], record.graph_edges[bounds[start] : bounds[stop]]
+        start = stop
+
+
 def _times_drawn(record: RunRecord) -> NDArray[np.int64]:
     """Return how often each unique graph was drawn, or say that there are no draws to average over."""
     if record.graph_index.size:
@@ -173,11 +190,11 @@ def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
     heights[record.graph_index.ravel()[::-1]] = merge_rounding(record.log_posterior.ravel())[::-1]
     return [
         TopGraph(
-            adjacency_from_codes(_codes(record.graph_offsets, record.graph_edges, graph), len(record.nodes)),
+            adjacency_from_codes(_codes(record, graph), len(record.nodes)),
             float(heights[graph]),
             float(times[graph] / record.graph_index.size),
         )
-        for graph in _highest(heights, record.graph_offsets, record.graph_edges, k)
+        for graph in _highest(heights, lambda graph: _codes(record, graph), k)
         if times[graph]
     ]
 
@@ -207,32 +224,39 @@ def top_classes(record: RunRecord, k: int) -> list[TopClass]:
     times = _times_drawn(record)
     _check_k(k)
     n = len(record.nodes)
-    class_of, offsets, codes = pack_graphs(*cpdag_codes(n, record.graph_offsets, record.graph_edges))
+    prints = np.empty((2, len(times)), np.uint64)
+    for start, offsets, edges in _portions(record):
+        codes, ends = cpdag_codes(n, offsets, edges)
+        prints[:, start : start + len(ends)] = fingerprints(codes, np.diff(ends, prepend=0).astype(np.int32))
+    class_of, firsts = number_graphs(prints)
     drawn = np.bincount(class_of, weights=times)  # whole numbers, as floats
     members = np.bincount(class_of, weights=times > 0)
+
+    def codes_of(top: int) -> NDArray[np.int32]:
+        edges = _codes(record, int(firsts[top]))
+        return np.sort(cpdag_codes(n, np.array([0, edges.size]), edges)[0])
+
     return [
-        TopClass(
-            adjacency_from_codes(_codes(offsets, codes, top), n),
-            float(drawn[top] / record.graph_index.size),
-            int(members[top]),
-        )
-        for top in _highest(drawn, offsets, codes, k)
+        TopClass(adjacency_from_codes(codes_of(top), n), float(drawn[top] / record.graph_index.size), int(members[top]))
+        for top in _highest(drawn, codes_of, k)
         if drawn[top]
     ]
 
 
-def _highest(heights: NDArray[Any], offsets: NDArray[np.int64], codes: NDArray[np.int32], k: int) -> list[int]:
-    """Return the k highest packed graphs, ties in lexicographic order of their codes."""
+def _highest(heights: NDArray[Any], codes_of: Callable[[int], NDArray[np.int32]], k: int) -> list[int]:
+    """Return the k highest, ties in lexicographic order of their codes; very many ties as they were first drawn."""
     k = min(k, len(heights))
     least = np.partition(heights, len(heights) - k)[len(heights) - k]
     candidates = np.flatnonzero(heights >= least).tolist()
+    if len(candidates) > k + MOST_TIED:
+        return sorted(candidates, key=lambda graph: -heights[graph])[:k]
     # Big-endian bytes of numbers that are not negative compare as the numbers do.
-    keys = {graph: _codes(offsets, codes, graph).astype(">i4").tobytes() for graph in candidates}
+    keys = {graph: codes_of(graph).astype(">i4").tobytes() for graph in candidates}
     return sorted(candidates, key=lambda graph: (-heights[graph], keys[graph]))[:k]
 
 
-def _codes(offsets: NDArray[np.int64], codes: NDArray[np.int32], graph: int) -> NDArray[np.int32]:
-    return codes[offsets[graph] : offsets[graph + 1]]
+def _codes(record: RunRecord, graph: int) -> NDArray[np.int32]:
+    return record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]
 
 
 def _check_k(k: int) -> None:
