@@ -35,8 +35,9 @@ def quick(executor=None, **options):
 
 @pytest.fixture(autouse=True)
 def many_segments(monkeypatch):
-    """Segments of a thousandth of a second, so that a short run has many."""
-    monkeypatch.setattr("parnidag.run.pools.AwayPool.seconds", 1e-3)
+    """Segments of a ten-thousandth of a second, so that a short run has many."""
+    monkeypatch.setattr("parnidag.run.pools.AwayPool.seconds", 1e-4)
+    monkeypatch.setattr("parnidag.run.pools.BYTES_A_SECOND", np.inf)
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +237,15 @@ def test_work_travels_once(spawned, monkeypatch, wasteful):
     options = {**QUICK, "sampler": samplers.PartitionMCMC(), "thin": 40}
     parnidag.sample(table, executor=weighing, **options)
     assert sends_work_once(weighing, QUICK["chains"]) is not wasteful
+
+
+def test_heavy_chains_are_away_for_longer(monkeypatch, expected_long):
+    """They stay as long as batches allow, instead of an instant."""
+    light, heavy = Weighing(Inline()), Weighing(Inline())
+    assert_same_run(expected_long, parnidag.sample(TABLE, executor=light, **LONG))
+    monkeypatch.setattr(pools, "BYTES_A_SECOND", 1.0)
+    assert_same_run(expected_long, parnidag.sample(TABLE, executor=heavy, **LONG))
+    assert len(heavy.bytes) < len(light.bytes) / 2
 
 
 def test_one_thread_for_linear_algebra(spawned):

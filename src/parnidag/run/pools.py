@@ -50,6 +50,8 @@ HERE_SECONDS = 0.25
 """Aimed length of a segment in threads of this process: how long Ctrl-C and the progress display wait."""
 AWAY_SECONDS = 1.0
 """The same elsewhere, where each segment travels: what a lost worker costs."""
+BYTES_A_SECOND = 2e6
+"""Heavier chains are away for longer, so that most of the time they are worked on and not carried about."""
 MOST_FAILURES = 3
 """Losses of one chain in a row, without a segment of it between them, after which a run gives up."""
 _LOST = ("KilledWorker", "CommClosedError", "NoWorkerError")
@@ -128,7 +130,9 @@ class AwayPool(Pool):
         self._under_way.add(chain.index)
         if with_work and self._packed is None:
             self._packed = packed(self.work)
-        return self._send(packed_chain(chain, self.work), steps, self._packed if with_work else None)
+        content = packed_chain(chain, self.work)
+        self.seconds = max(type(self).seconds, len(content) / BYTES_A_SECOND)
+        return self._send(content, steps, self._packed if with_work else None)
 
     def _send(self, chain: bytes, steps: int, work: Any) -> Future[Any]:
         return self.executor.submit(remote_segment, self._key, __version__, chain, steps, work)
@@ -193,11 +197,11 @@ class DaskPool(AwayPool):
         self._shared: Any = None
 
     def _send(self, chain: bytes, steps: int, work: Any) -> Future[Any]:
-        if self._shared is None:
-            with warnings.catch_warnings():  # it is large on purpose, and sent once
-                warnings.filterwarnings("ignore", message="Sending large graph")
+        with warnings.catch_warnings():  # what is large here is so on purpose
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            if self._shared is None:
                 self._shared = self._client.submit(as_is, packed(self.work), pure=False)
-        return super()._send(chain, steps, self._shared)
+            return super()._send(chain, steps, self._shared)
 
     def recover(self, error: BaseException, lost: Iterable[int]) -> str:
         """Go on with the workers that the cluster makes itself; the work of the run may be lost with the others."""
