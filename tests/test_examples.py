@@ -13,12 +13,17 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SAYS_AND_WRITES = {
     "compare_samplers.py": (r"OrderMCMC +0\.\d", {"order-bias.png"}),
+    "dask_cluster.py": (
+        r"2 workers sampled 200 draws a chain\nthe same draws as on threads: True",
+        {"posterior.nc", "run.ckpt", "run.ckpt.draws"},
+    ),
     "discrete.py": (r"converged.*\n(.*\n)*pollen – sneezing +1\.00", {"graph.csv"}),
     "first_posterior.py": (
         r"converged.*\n(.*\n)*2\d edges are nearly certain",
         {"garden.csv", "posterior.nc", "graph.dot", "report.html"},
     ),
     "interventions.py": (r"regulator → messenger .* 1\.0", {"experiments.csv"}),
+    "mpi_cluster.py": (r"threads\n.*converged", {"posterior.nc", "run.ckpt", "run.ckpt.draws"}),
     "own_score.py": (r"flowers → bees .* 1\.00 .* 1\.00", {"scores.csv"}),
     "prior_knowledge.py": (r"altitude → rain .* 1\.00", {"priors.csv"}),
 }

@@ -28,7 +28,7 @@ from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors, Pool, PoolBrokenError, open_pool
 from parnidag.run.resume import Shared, begin_checkpoint, resume
 from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals, interruptibly
-from parnidag.run.workers import Segment, Work, here
+from parnidag.run.workers import Segment, Work, base_of, here
 from parnidag.samplers.base import Prepared, Sampler, new_chain
 from parnidag.space.searchspace import SearchSpace
 from parnidag.target import Target
@@ -157,7 +157,8 @@ class Run:
 
     def execute(self, executor: Executors | None, progress: Progress) -> None:
         """Run all chains to the end, or until Ctrl-C, SIGTERM or the loss of all workers."""
-        work = Work(self.sampler, self.target, self.logs[0].chain.tables, here())
+        first = self.logs[0].chain
+        work = Work(self.sampler, self.target, first.tables, here(), [] if executor is None else base_of(first))
         with self._timed("sampling"), catching_signals() as stopping:
             progress.stage("compiling, or loading compiled code")
             with open_pool(executor, work, len(self.logs)) as pool:
@@ -188,6 +189,7 @@ class Run:
         except PoolBrokenError as error:
             self.stopped = f"the pool of workers broke: {error}"
             progress.note(self.stopped)
+            self._stop(pool, waiting)
         if stopping.by is not None:
             self.stopped = stopping.by
             progress.note("stopping: the running segments end first")
@@ -207,7 +209,7 @@ class Run:
     ) -> None:
         """Go on after a loss, or raise; what a replaced executor was doing will never come back: that is lost too."""
         executor = pool.executor
-        progress.note(pool.recover(error))
+        progress.note(pool.recover(error, [log.chain.index for log in lost]))
         if pool.executor is not executor:
             lost = lost + [log for log, _ in waiting.values()]
             waiting.clear()
@@ -258,12 +260,16 @@ class Run:
                 return
             wait(late)
         for future in left:
-            if future.done() and not future.cancelled() and future.exception() is None:
+            if not future.done() or future.cancelled() or future.exception() is not None:
+                continue  # nothing of it has come back, or it never began
+            try:
                 segment = pool.result(future)
+            except Exception:
+                if pool.in_place:  # its chain was changed and is of no use now
+                    raise
+            else:
                 if segment is not None:
                     self._absorb(waiting[future][0], segment, pool.seconds)
-            elif pool.in_place:
-                future.result()  # its chain was changed and is of no use now
 
     def _checkpoint(self, log: ChainLog, running: int, progress: Progress) -> None:
         if self._checkpointer is not None and self._checkpointer.see(log, running):

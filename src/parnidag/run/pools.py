@@ -12,7 +12,8 @@ import secrets
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
@@ -27,16 +28,18 @@ from multiprocessing import get_context, parent_process
 from typing import Any, TypeAlias
 
 from parnidag._cores import usable_cores
+from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.run.workers import (
+    Failure,
     Segment,
     Work,
     as_is,
+    local_segment,
     packed,
     packed_chain,
     put_on_shelf,
     remote_segment,
-    run_segment,
     take_off_shelf,
     unpacked,
 )
@@ -49,10 +52,13 @@ HERE_SECONDS = 0.25
 """Aimed length of a segment in threads of this process: how long Ctrl-C and the progress display wait."""
 AWAY_SECONDS = 1.0
 """The same elsewhere, where each segment travels: what a lost worker costs."""
+BYTES_A_SECOND = 2e6
+"""Heavier chains are away for longer, so that most of the time they are worked on and not carried about."""
 MOST_FAILURES = 3
-"""Failures in a row, without any segment between them, after which a run gives up."""
-_LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError", "LostWorkerError", "TerminatedWorkerError")
-"""What clusters call a worker that is gone; by name, so that nothing of theirs need be imported."""
+"""Losses of one chain in a row, without a segment of it between them, after which a run gives up."""
+_LOST = ("KilledWorker", "CommClosedError", "NoWorkerError")
+_GONE = ("ClosedClientError",)
+"""What clusters call a worker that is gone, and all of them; by name, so that nothing of theirs need be imported."""
 
 
 class PoolBrokenError(Exception):
@@ -68,23 +74,23 @@ class Pool:
 
     def __init__(self, executor: Executor, work: Work) -> None:
         self.executor, self.work = executor, work
-        self.failures = 0
         self.abandoned = False
         """Is there nobody left who wants the running segments?"""
 
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
         """Send a segment."""
-        return self.executor.submit(run_segment, self.work, chain, steps)
+        return self.executor.submit(local_segment, self.work, chain, steps)
 
     def result(self, future: Future[Any]) -> Segment | None:
-        """Return a finished segment, None if it must be sent again with the work of the run."""
-        segment: Segment = future.result()
-        self.failures = 0
-        return segment
+        """Return a finished segment, None if it must be sent again with the work; raise what the segment raised."""
+        outcome: Segment | Failure = future.result()
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        return outcome
 
-    def recover(self, error: BaseException) -> str:
-        """Get ready to send lost segments again and say what happened, or raise what cannot be mended."""
-        if isinstance(error, ParnidagError) or not is_loss(error):
+    def recover(self, error: BaseException, lost: Iterable[int]) -> str:
+        """Get ready to send segments of lost chains again and say what happened, or raise what cannot be mended."""
+        if not is_loss(error):
             raise error
         raise PoolBrokenError(_words(error)) from error
 
@@ -115,43 +121,67 @@ class AwayPool(Pool):
         super().__init__(_made(factory) if executor is None else executor, work)
         self._key = secrets.token_hex(16)
         self._packed: bytes | None = None
+        self._under_way: set[int] = set()
+        self._losses: Counter[int] = Counter()
+        """How often each chain was lost since its last segment came back."""
+        self._heard = False
         put_on_shelf(self._key, work)  # a pool that stays in this process needs nothing sent
 
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
         """Send a segment; the work of the run only to a worker that has asked for it."""
+        self._under_way.add(chain.index)
         if with_work and self._packed is None:
             self._packed = packed(self.work)
-        return self._send(packed_chain(chain), steps, self._packed if with_work else None)
+        content = packed_chain(chain, self.work)
+        self.seconds = max(type(self).seconds, len(content) / BYTES_A_SECOND)
+        return self._send(content, steps, self._packed if with_work else None)
 
     def _send(self, chain: bytes, steps: int, work: Any) -> Future[Any]:
-        return self.executor.submit(remote_segment, self._key, chain, steps, work)
+        return self.executor.submit(remote_segment, self._key, __version__, chain, steps, work)
 
     def result(self, future: Future[Any]) -> Segment | None:
-        """Return a finished segment, None if the worker must be sent the work of the run."""
-        segment = future.result()
-        if segment is None:
+        """Return a finished segment, None if its worker must be sent the work; raise what the segment raised."""
+        outcome = future.result()
+        self._heard = True
+        if outcome is None:
             return None
-        self.failures = 0
-        return unpacked(segment, self.work)
+        segment = unpacked(outcome, self.work)
+        self._under_way.discard(segment.chain.index)
+        del self._losses[segment.chain.index]
+        return segment
 
-    def recover(self, error: BaseException) -> str:
-        """Send to the same executor again after a lost worker; a broken one is replaced if there is a way."""
-        if isinstance(error, ParnidagError) or not is_loss(error):
+    def recover(self, error: BaseException, lost: Iterable[int]) -> str:
+        """Send to the same executor again after a lost worker; a broken one is replaced if there is a way.
+
+        A chain that is lost whenever it runs must end the run, though others get on. When an executor breaks, any of
+        those under way may be the one.
+        """
+        if not is_loss(error):
             raise error
-        self.failures += 1
-        if self.failures > MOST_FAILURES:
-            raise PoolBrokenError(f"{_words(error)}, {self.failures} times in a row") from error
-        if not isinstance(error, BrokenExecutor):
+        self._losses.update(self._under_way if is_end(error) else lost)
+        most = max(self._losses.values())
+        if most > MOST_FAILURES:
+            raise PoolBrokenError(f"{_words(error)}, {most} times in a row{self._hint()}") from error
+        if not is_end(error):
             return f"a worker was lost ({_words(error)}); its segment is run again"
         self.replace(error)
         return f"the pool of workers broke ({_words(error)}) and was replaced; the chains go on from where they were"
+
+    def _hint(self) -> str:
+        """Name what most often keeps workers from starting at all."""
+        if self._heard:
+            return ""
+        return '; workers import the script that starts them, so sample must be called below if __name__ == "__main__":'
 
     def replace(self, error: BaseException) -> None:
         """Make another executor in place of a broken one."""
         if self._factory is None:
             raise PoolBrokenError(_words(error)) from error
         end_workers(self.executor)
-        self.executor = _made(self._factory)
+        try:
+            self.executor = _made(self._factory)
+        except Exception as failure:
+            raise PoolBrokenError(f"{_words(error)}, and another could not be made: {_words(failure)}") from failure
 
     def close(self) -> None:
         """End an executor that was made here, without waiting for segments that nobody wants any more."""
@@ -169,16 +199,16 @@ class DaskPool(AwayPool):
         self._shared: Any = None
 
     def _send(self, chain: bytes, steps: int, work: Any) -> Future[Any]:
-        if self._shared is None:
-            with warnings.catch_warnings():  # it is large on purpose, and sent once
-                warnings.filterwarnings("ignore", message="Sending large graph")
+        with warnings.catch_warnings():  # what is large here is so on purpose
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            if self._shared is None:
                 self._shared = self._client.submit(as_is, packed(self.work), pure=False)
-        return super()._send(chain, steps, self._shared)
+            return super()._send(chain, steps, self._shared)
 
-    def replace(self, error: BaseException) -> None:
-        """Ask the same cluster again: it makes new workers itself."""
+    def recover(self, error: BaseException, lost: Iterable[int]) -> str:
+        """Go on with the workers that the cluster makes itself; the work of the run may be lost with the others."""
         self._shared = None
-        self.executor = self._client.get_executor(pure=False)
+        return super().recover(error, lost)
 
     def close(self) -> None:
         """Let go of the work of the run."""
@@ -232,14 +262,23 @@ def end_workers(executor: Executor) -> None:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Does the error say that a worker, or all of them, are gone, and not that the segment itself went wrong?"""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    lost = isinstance(error, BrokenExecutor | CancelledError | ConnectionError | EOFError) or bool(names & set(_LOST))
-    return lost or (isinstance(error, RuntimeError) and "after shutdown" in str(error))
+    """Does the error say that a worker, or all of them, are gone?"""
+    lost = isinstance(error, CancelledError | ConnectionError | EOFError)
+    return lost or _has_name(error, _LOST) or is_end(error)
+
+
+def is_end(error: BaseException) -> bool:
+    """Does it say that the executor will never run anything again?"""
+    shut = isinstance(error, RuntimeError) and "after" in str(error) and "shutdown" in str(error)
+    return shut or isinstance(error, BrokenExecutor) or _has_name(error, _GONE)
+
+
+def _has_name(error: BaseException, names: tuple[str, ...]) -> bool:
+    return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
 def _words(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
