@@ -36,7 +36,7 @@ def run_record(nodes=("A", "β → γ", "naïve 数"), **changes):
         },
         "settings": {
             "seed": 2**70,
-            "score": {"g": 10.0},
+            "score": {"name": "Gaussian", "g": 10.0},
             "timings": {"échantillon": 0.1},
             "interrupted": False,
             "x": None,
@@ -99,7 +99,7 @@ def test_exact_draws_without_batches_round_trip(tmp_path):
         start_offsets=None,
         start_edges=None,
         exact_probabilities=np.full((3, 3), 0.25),
-        log_evidence=-1.0,
+        log_evidence=1e5,
     )
     assert_same(load(save_record(record, tmp_path / "exact.nc")).record, record)
 
