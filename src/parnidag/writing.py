@@ -43,7 +43,8 @@ def replacing(path: str | os.PathLike[str], example: str = "graph.txt") -> Itera
     except OSError as error:
         raise ParnidagError(f"path: cannot write {target}: {error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
