@@ -20,8 +20,8 @@ SAMPLERS = {
     "ADR": ADR(),
     "MC3": MC3(exchange=0.1),
     "REV": REV(plus_one=False),
-    "OrderMCMC": OrderMCMC(),
-    "PartitionMCMC": PartitionMCMC(),
+    "OrderMCMC": OrderMCMC(graph_every=17),  # no divisor of where checkpoints are: states are in between
+    "PartitionMCMC": PartitionMCMC(graph_every=17),
     "IterativeMCMC": IterativeMCMC(),
 }
 LENGTH = {"draws": 50, "thin": 40, "tune": 700, "chains": 2, "seed": 11}
