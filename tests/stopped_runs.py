@@ -75,7 +75,9 @@ def stopped(path, sampler="PARNI", after=4, **options):
 def arrays_of(posterior):
     """Everything in a result that does not depend on the clock."""
     record = posterior.record
-    found = {name: getattr(record, name) for name in record.__dataclass_fields__ if name not in ("statistics", "settings")}
+    found = {
+        name: getattr(record, name) for name in record.__dataclass_fields__ if name not in ("statistics", "settings")
+    }
     timed = ("cpu_seconds", "memo_hit_rate")  # working memory, and with it what it remembers, is made anew
     return found | {f"statistic {name}": values for name, values in record.statistics.items() if name not in timed}
 
@@ -97,7 +99,9 @@ def contents(path):
     """The manifest and the arrays of a checkpoint."""
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read(MANIFEST))
-        arrays = {name.removesuffix(".npy"): np.load(archive.open(name)) for name in archive.namelist() if name != MANIFEST}
+        arrays = {
+            name.removesuffix(".npy"): np.load(archive.open(name)) for name in archive.namelist() if name != MANIFEST
+        }
     return manifest, arrays
 
 

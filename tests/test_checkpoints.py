@@ -8,13 +8,24 @@ import time
 
 import numpy as np
 import pytest
-from stopped_runs import LENGTH, SAMPLERS, TABLE, contents, differences, rewritten, run, short_segments, stopped
+from stopped_runs import (
+    LENGTH,
+    SAMPLERS,
+    TABLE,
+    contents,
+    differences,
+    rewritten,
+    run,
+    short_segments,
+    stopped,
+)
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.moves.regroup import RegroupArrays
 from parnidag.run import checkpoint
 from parnidag.run.checkpoint import draws_path
+from parnidag.run.draws import Block, FileStore
 from parnidag.samplers import ADR, MC3, state
 
 PATH_OF_CANDIDATES = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1
@@ -34,6 +45,32 @@ def test_one_that_is_killed_again_and_again_too(tmp_path):
     for after in (2, 3, 2):
         stopped(path, after=after)
     assert differences(run(checkpoint=path), run()) == []
+
+
+def test_draws_newer_than_the_checkpoint_are_never_counted_twice(tmp_path):
+    """A chain that ran ahead leaves a block that the checkpoint does not know of, before one that it does."""
+    path, every = tmp_path / "run.draws", np.arange(12.0)
+
+    def block(start, stop):
+        return Block(np.ones(stop - start, np.int32), np.arange(start, stop, dtype=np.int32), every[start:stop])
+
+    def store(*known):
+        found = FileStore(path, list(known), most_code=36)
+        found.cut()
+        return found
+
+    first = store(0, 0)
+    for chain, start, stop in ((0, 0, 3), (0, 3, 6), (1, 0, 4)):
+        first.append(chain, block(start, stop))
+    first.close()
+    second = store(3, 4)  # it stopped before the second block of chain 0, which is now made again in other pieces
+    for chain, start, stop in ((0, 3, 5), (1, 4, 8), (0, 5, 9)):
+        second.append(chain, block(start, stop))
+    second.close()
+    third = store(9, 8)
+    for chain, count in ((0, 9), (1, 8)):
+        assert np.concatenate([each.scores for each in third.blocks(chain)]).tolist() == every[:count].tolist()
+    third.close()
 
 
 def fields():

@@ -19,9 +19,53 @@ from parnidag import ParnidagError
 from parnidag.run.checkpoint import draws_path
 
 WALKS = ("PARNI", "MC3", "OrderMCMC", "PartitionMCMC")
-VALUES = [None, True, -1, 0, 1, 2, 40, 41, 699, 701, 2**31, 2**62, 2**63, 10**30, 0.5, 1e308, "", "x", [], [0], [[]], {}]
+VALUES = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    40,
+    41,
+    699,
+    701,
+    2**31,
+    2**62,
+    2**63,
+    10**30,
+    0.5,
+    1e308,
+    "",
+    "x",
+    [],
+    [0],
+    [[]],
+    {},
+]
 VALUES += [{"plus_one": True, "sums": False}, {"plus_one": False, "sums": True}, {"edges": [10**9]}, {"tried": "many"}]
-NUMBERS = [-(2**62), -2, -1, 0, 1, 2, 5, 6, 7, 40, 700, 2**16, 2**31 - 1, 2**62, 0.5, -0.5, 1e-300, 1e300, np.nan, np.inf]
+NUMBERS = [
+    -(2**62),
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    5,
+    6,
+    7,
+    40,
+    700,
+    2**16,
+    2**31 - 1,
+    2**62,
+    0.5,
+    -0.5,
+    1e-300,
+    1e300,
+    np.nan,
+    np.inf,
+]
 lenient = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -29,9 +73,7 @@ lenient = settings(max_examples=40, deadline=None, suppress_health_check=list(He
 def made(tmp_path_factory):
     """For each sampler a checkpoint in the middle of drawing, and one in the middle of tuning."""
     folder = tmp_path_factory.mktemp("made")
-    return {
-        (name, after): stopped(folder / f"{name}{after}.ckpt", name, after) for name in WALKS for after in (2, 11)
-    }
+    return {(name, after): stopped(folder / f"{name}{after}.ckpt", name, after) for name in WALKS for after in (2, 11)}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +124,10 @@ def test_damaged_bytes_are_refused_or_do_not_matter(made, wholes, tmp_path, data
         del content[place:]
     elif kind == "swap":
         other = data.draw(st.integers(0, len(content) - 16))
-        content[place : place + 16], content[other : other + 16] = content[other : other + 16], content[place : place + 16]
+        content[place : place + 16], content[other : other + 16] = (
+            content[other : other + 16],
+            content[place : place + 16],
+        )
     else:
         content[place] = content[place] ^ 1 << data.draw(st.integers(0, 7)) if kind == "flip" else 255
     victim.write_bytes(content)
@@ -195,7 +240,10 @@ def test_states_known_to_have_ended_the_process(made, tmp_path):
         "MC3": {
             "far arc": ("graph.edges", lambda a: np.full_like(a, 2**31 - 1)),
             "same arc": ("graph.edges", lambda a: np.full_like(a, a[0])),
-            "cycle": ("graph.edges", lambda a: np.concatenate([a[1:], [a[1] >> 16 | (a[1] & 0xFFFF) << 16]], dtype=a.dtype)),
+            "cycle": (
+                "graph.edges",
+                lambda a: np.concatenate([a[1:], [a[1] >> 16 | (a[1] & 0xFFFF) << 16]], dtype=a.dtype),
+            ),
             "countdown": ("trace.integers", lambda a: a * 0 + [0, 40, 0, a[3]]),
             "buffer": ("trace.integers", lambda a: a + [0, 0, 2**40, 0]),
             "late": ("graph.integers", lambda a: a + [0, 0, 2**40, 0, 0]),
@@ -245,7 +293,11 @@ def test_archives_packed_in_other_ways_are_refused(made, tmp_path, method):
 
 
 def test_headers_of_arrays_that_claim_too_much_are_refused(made, tmp_path):
-    for header in ("{'descr': '<f8', 'fortran_order': False, 'shape': (6, 6000000000000), }", "{" * 9000, "'a'" * 20_000):
+    for header in (
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 6000000000000), }",
+        "{" * 9000,
+        "'a'" * 20_000,
+    ):
         path = fresh_copy(made, tmp_path)
         text = header.encode().ljust(118) + b"\n"
         replaced(path, "prior.npy", b"\x93NUMPY\x01\x00" + (len(text) % 65536).to_bytes(2, "little") + text)

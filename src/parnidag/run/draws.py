@@ -2,8 +2,8 @@
 
 A block is what one segment of one chain has drawn. In the file each block stands behind a short header with a checksum,
 so that a file cut short anywhere still gives every whole block before the cut, and a damaged one is noticed. A
-checkpoint says how many draws of each chain it knows of; blocks written after it are left out when a run resumes, and
-made again, bit for bit.
+checkpoint says how many draws of each chain it knows of; blocks written after it are marked as void when a run resumes,
+and made again, bit for bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from parnidag.errors import ParnidagError
 
 _HEADER = struct.Struct("<4sIIII")
 """Mark, chain, draws, codes, checksum of what follows."""
-_MARK = b"pdb1"
+_MARK, _VOID = b"pdb1", b"pdv1"
+"""Of a block, and of one that was made again later: a run that had resumed twice would count it twice."""
+_NOBODY = -1
 _MOST_DRAWS = 1 << 26
 _MOST_CODES = 1 << 29
 """No block is larger: a header that claims more is damaged."""
@@ -109,6 +111,8 @@ class FileStore:
         self._waiting: list[tuple[int, Block]] = []
         self.trouble: OSError | None = None
         """Why blocks wait in memory, if they do."""
+        self._unknown: list[int] = []
+        """Where blocks are that the checkpoint does not know of, before others that it does."""
         self._file = _opened(path, must_exist=any(known))
         try:
             _lock(self._file, path)
@@ -123,7 +127,7 @@ class FileStore:
         All of them are read: what is damaged is better known now than when the run has ended.
         """
         end, size = 0, os.fstat(self._file.fileno()).st_size
-        while self._counts != known:
+        while any(have < wanted for have, wanted in zip(self._counts, known, strict=True)):
             self._file.seek(end)
             header = _read_header(self._file, len(known))
             if header is None or end + _HEADER.size + _payload_bytes(*header[1:3]) > size:
@@ -132,16 +136,23 @@ class FileStore:
                     f"{_few(known)} draws that the checkpoint knows of; start again with another checkpoint"
                 )
             chain, draws, codes, _ = header
-            if self._counts[chain] + draws <= known[chain]:
+            if chain != _NOBODY and self._counts[chain] < known[chain]:
                 self._read(end, chain)
                 self._places[chain].append(end)
                 self._counts[chain] += draws
+            elif chain != _NOBODY:
+                self._unknown.append(end)
             end += _HEADER.size + _payload_bytes(draws, codes)
+        if self._counts != known:
+            raise ParnidagError(f"checkpoint: {self.path} is of another run; start again with another checkpoint")
         return end
 
     def cut(self) -> None:
         """Forget what the file has beyond the draws that are known: the run makes it again."""
         try:
+            for place in self._unknown:
+                self._file.seek(place)
+                write_all(self._file, _VOID)
             self._file.truncate(self._end)
         except OSError as error:
             raise ParnidagError(f"checkpoint: {self.path} cannot be written to: {error}") from error
@@ -248,14 +259,17 @@ def _payload_bytes(draws: int, codes: int) -> int:
 
 
 def _read_header(file: IO[bytes], chains: int) -> tuple[int, int, int, int] | None:
-    """Read what is said of the next block; None at the end of the file or where it is damaged."""
+    """Read what is said of the next block; None at the end of the file or where it is damaged.
+
+    The chain of a void block is `_NOBODY`.
+    """
     raw = read_all(file, _HEADER.size)
     if len(raw) < _HEADER.size:
         return None
     mark, chain, draws, codes, checksum = _HEADER.unpack(raw)
-    if mark != _MARK or chain >= chains or not 0 < draws <= _MOST_DRAWS or codes > _MOST_CODES:
+    if mark not in (_MARK, _VOID) or chain >= chains or not 0 < draws <= _MOST_DRAWS or codes > _MOST_CODES:
         return None
-    return chain, draws, codes, checksum
+    return (chain if mark == _MARK else _NOBODY), draws, codes, checksum
 
 
 def _parsed(body: bytes, draws: int, codes: int, most_code: int) -> Block:
