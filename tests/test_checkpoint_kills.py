@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def kill_a_run(sampler, path, draws, wait):
-    """Start a run in another process and kill it so many seconds after its checkpoint has changed; False if it ended."""
+    """Start a run in another process and kill it some seconds after its checkpoint has changed; False if it ended."""
     before = path.stat().st_mtime_ns if path.exists() else None
     places = [str(HERE), str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(

@@ -208,7 +208,7 @@ def test_another_space_and_version_are_refused(tmp_path, late, monkeypatch):
     with pytest.raises(ParnidagError, match="another run: space differs"):
         run("REV", checkpoint=path, start="empty", space=~np.eye(6, dtype=bool))
     monkeypatch.setattr("parnidag.run.resume.__version__", "99.0")
-    with pytest.raises(ParnidagError, match="the version of parnidag was .*, now 99.0"):
+    with pytest.raises(ParnidagError, match=r"the version of parnidag was .*, now 99\.0"):
         run("REV", checkpoint=path, **SPARSE)
 
 

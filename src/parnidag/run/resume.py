@@ -305,7 +305,8 @@ def _batches(container: Container, prefix: str, sizes: list[int], lengths: list[
     for size, length in zip(sizes, lengths, strict=True):
         some, times = codes[start : start + size], counts[start : start + size]
         start += size
-        if size and not (some[0] >= 0 and some[-1] < n * n and (some[1:] > some[:-1]).all()):
+        known = size == 0 or (some[0] >= 0 and some[-1] < n * n and (some[1:] > some[:-1]).all())
+        if not known or not (some % (n + 1)).all():
             raise ValueError("its batches have edges that do not exist")
         if not ((times > 0) & (times <= length)).all():
             raise ValueError("its batches have edges more often than iterations")

@@ -36,6 +36,8 @@ from parnidag.target import Target
 Arrays = dict[str, NDArray[Any]]
 MOST_COUNT = 2**62
 """Counters beyond this could overflow."""
+MOST_SCORE = 1e99
+"""So could sums of scores."""
 
 
 class Setting(NamedTuple):
@@ -270,8 +272,8 @@ def _restore_graph(target: Target, chain: Chain, state: Arrays) -> None:
         and integers[0] == arcs.size
         and (since == now).all()  # all edges are counted when a segment ends
         and ((visits >= 0) & (visits <= now)).all()
-        and np.isfinite(local).all()
-        and np.isfinite(floats).all()
+        and (np.abs(local) < MOST_SCORE).all()
+        and (np.abs(floats) < MOST_SCORE).all()
         and state["graph.rng"].any()  # the generator never leaves zero
     ):
         raise _unsound("graph")
