@@ -153,11 +153,10 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
     path = save_record(run_record(), tmp_path / "posterior.nc")
     before = path.read_bytes()
 
-    def full_disk(self, target, **_):
-        target.write_bytes(b"half of a file")
+    def full_disk(self, store, **_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", full_disk)
+    monkeypatch.setattr(xr.Dataset, "dump_to_store", full_disk)
     with pytest.raises(ParnidagError, match="No space left"):
         save_record(exact_record(), path)
     assert path.read_bytes() == before

@@ -19,7 +19,7 @@ from parnidag.results.record import Deferred, RunRecord, settings_json
 from parnidag.results.soundness import refuse_unsound_settings
 from parnidag.stored import MAPPED_FROM_BYTES, StoredFile
 from parnidag.wording import one_line
-from parnidag.writing import replacing
+from parnidag.writing import PatientFile, replacing
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
@@ -70,23 +70,27 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
     """
     _check_names(record.nodes)
     dataset = _to_dataset(record)
-    with replacing(path, example="posterior.nc") as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf", encoding=_encoding(dataset))
+    with (
+        replacing(path, example="posterior.nc") as temporary,
+        PatientFile(temporary) as content,
+        # Aligned, so that arrays that are mapped lie where processors like them.
+        h5netcdf.File(content, "w", alignment_threshold=MAPPED_FROM_BYTES, alignment_interval=64) as file,
+    ):
+        dataset.dump_to_store(xr.backends.H5NetCDFStore(file), encoding=_encoding(dataset))
         if record.deferred is not None:
-            _append_edges(temporary, record.deferred)
+            _append_edges(file, record.deferred)
     return Path(path)
 
 
-def _append_edges(path: Path, edges: Deferred) -> None:
+def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
     """Write the edges of graphs that are too many for memory, piece by piece."""
     (dimension,) = _DIMENSIONS["graph_edges"]
-    with h5netcdf.File(path, "a") as file:
-        file.dimensions[dimension] = edges.size
-        variable = file.create_variable("graph_edges", (dimension,), _TYPES["graph_edges"])
-        start = 0
-        for piece in edges.pieces():
-            variable[start : start + len(piece)] = piece
-            start += len(piece)
+    file.dimensions[dimension] = edges.size
+    variable = file.create_variable("graph_edges", (dimension,), _TYPES["graph_edges"])
+    start = 0
+    for piece in edges.pieces():
+        variable[start : start + len(piece)] = piece
+        start += len(piece)
 
 
 def load(path: str | os.PathLike[str]) -> Posterior:
