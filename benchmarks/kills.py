@@ -22,7 +22,7 @@ from test_checkpoint_kills import kill_a_run
 
 from parnidag.run.container import Container
 
-DRAWS = {"PARNI": 4000}
+DRAWS = {"PARNI": 4000, "ADR": 100_000, "MC3": 100_000}
 MANY_DRAWS = 20_000
 LONGEST_WAIT = 0.3
 
