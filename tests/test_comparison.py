@@ -61,11 +61,13 @@ def reordered(record, order):
         return (place[codes // n] * n + place[codes % n]).astype(np.int32)
 
     graphs = np.split(moved(record.graph_edges), record.graph_offsets[1:-1])
+    rank = np.argsort(moved(record.edge_codes))
     return changed(
         record,
         nodes=tuple(record.nodes[k] for k in order),
         graph_edges=np.concatenate([np.sort(graph) for graph in graphs]),
-        edge_codes=moved(record.edge_codes),
+        edge_codes=moved(record.edge_codes)[rank],
+        batch_counts=record.batch_counts[:, :, rank],
         rare_codes=moved(record.rare_codes),
         best_edges=np.sort(moved(record.best_edges)),
     )

@@ -65,6 +65,8 @@ def test_a_run_bounds_what_it_never_saw_by_its_length():
     short = changed(
         record,
         prior_probabilities=np.full((4, 4), 0.25),
+        log_posterior=record.log_posterior[:1],
+        graph_index=record.graph_index[:1],
         batch_counts=np.minimum(record.batch_counts[:1, :1], 1),
         batch_iterations=np.full((1, 1), 3),
         statistics={},

@@ -315,6 +315,7 @@ def test_small_runs_of_any_shape_can_be_summarised(chains, draws, seed):
         graph_index=rng.integers(n_graphs, size=(chains, draws)),
         batch_counts=rng.integers(0, 3, size=(chains, 2, len(EDGES))),
         batch_iterations=np.full((chains, 2), 2),
+        statistics={},
     )
     result = Posterior(small)
     assert result.graphs.shape == (chains, draws, 4, 4)

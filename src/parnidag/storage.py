@@ -16,8 +16,10 @@ from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.posterior import Posterior
 from parnidag.results.record import Deferred, RunRecord, settings_json
+from parnidag.results.soundness import refuse_unsound_settings
 from parnidag.stored import MAPPED_FROM_BYTES, StoredFile
-from parnidag.writing import replacing
+from parnidag.wording import one_line
+from parnidag.writing import PatientFile, replacing
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
@@ -68,23 +70,27 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
     """
     _check_names(record.nodes)
     dataset = _to_dataset(record)
-    with replacing(path, example="posterior.nc") as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf", encoding=_encoding(dataset))
+    with (
+        replacing(path, example="posterior.nc") as temporary,
+        PatientFile(temporary) as content,
+        # Aligned, so that arrays that are mapped lie where processors like them.
+        h5netcdf.File(content, "w", alignment_threshold=MAPPED_FROM_BYTES, alignment_interval=64) as file,
+    ):
+        dataset.dump_to_store(xr.backends.H5NetCDFStore(file), encoding=_encoding(dataset))
         if record.deferred is not None:
-            _append_edges(temporary, record.deferred)
+            _append_edges(file, record.deferred)
     return Path(path)
 
 
-def _append_edges(path: Path, edges: Deferred) -> None:
+def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
     """Write the edges of graphs that are too many for memory, piece by piece."""
     (dimension,) = _DIMENSIONS["graph_edges"]
-    with h5netcdf.File(path, "a") as file:
-        file.dimensions[dimension] = edges.size
-        variable = file.create_variable("graph_edges", (dimension,), _TYPES["graph_edges"])
-        start = 0
-        for piece in edges.pieces():
-            variable[start : start + len(piece)] = piece
-            start += len(piece)
+    file.dimensions[dimension] = edges.size
+    variable = file.create_variable("graph_edges", (dimension,), _TYPES["graph_edges"])
+    start = 0
+    for piece in edges.pieces():
+        variable[start : start + len(piece)] = piece
+        start += len(piece)
 
 
 def load(path: str | os.PathLike[str]) -> Posterior:
@@ -112,8 +118,7 @@ def load(path: str | os.PathLike[str]) -> Posterior:
     parnidag.errors.ParnidagError: path: there is no file no-such-file.nc
     """
     source = Path(path)
-    if not source.is_file():
-        raise ParnidagError(f"path: {source} is a folder" if source.is_dir() else f"path: there is no file {source}")
+    _refuse_non_files(source)
     try:
         with StoredFile(source) as file:
             _check_format(file, source)
@@ -124,10 +129,23 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         raise _unreadable(source, error) from error
 
 
+def _refuse_non_files(source: Path) -> None:
+    """Refuse folders, and pipes and devices, which would be waited for without end."""
+    try:
+        missing, folder, file = not source.exists(), source.is_dir(), source.is_file()
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL in it
+        raise ParnidagError(f"path: there is no file {str(source)!r} ({error})") from error
+    if missing:
+        raise ParnidagError(f"path: there is no file {source}")
+    if folder or not file:
+        raise ParnidagError(f"path: {source} is {'a folder' if folder else 'no regular file'}")
+
+
 def _unreadable(source: Path, error: Exception) -> ParnidagError:
+    # Names from the file may be part of the reason, and could hold what a terminal takes for commands.
+    reason = "".join(character if character.isprintable() else "?" for character in one_line(error))
     return ParnidagError(
-        f"path: {source} cannot be read as a parnidag result; it is damaged, cut short or something else "
-        f"({' '.join(str(error).split())})"
+        f"path: {source} cannot be read as a parnidag result; it is damaged, cut short or something else ({reason})"
     )
 
 
@@ -158,7 +176,9 @@ def _to_dataset(record: RunRecord) -> xr.Dataset:
             variables[name] = (("parent", "child"), matrix)
     if record.log_evidence is not None:
         variables["log_evidence"] = ((), float(record.log_evidence))
-    about = {"title": "parnidag posterior", "parnidag_format": FORMAT_VERSION, "parnidag_version": __version__}
+    # Bytes, since a text of fixed length can be read without the heap that other texts are in.
+    version = np.bytes_(__version__.encode("ascii"))
+    about = {"title": "parnidag posterior", "parnidag_format": FORMAT_VERSION, "parnidag_version": version}
     return xr.Dataset(variables, attrs=about)
 
 
@@ -176,13 +196,13 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 
 def _check_format(file: StoredFile, source: Path) -> None:
-    found = file.attribute("parnidag_format")
+    found = file.number_attribute("parnidag_format")
     if found is None:
         raise ParnidagError(f"path: {source} is a netCDF file, but not one that parnidag wrote")
-    if int(found) > FORMAT_VERSION:
-        writer = file.attribute("parnidag_version") or "unknown"
+    if found > FORMAT_VERSION:
+        writer = one_line(file.text_attribute("parnidag_version") or "unknown")
         raise ParnidagError(
-            f"path: {source} was written by a newer parnidag ({writer}, file format {int(found)}); "
+            f"path: {source} was written by a newer parnidag ({writer}, file format {found}); "
             f"this is {__version__}, which reads up to format {FORMAT_VERSION}: upgrade parnidag"
         )
 
@@ -191,17 +211,17 @@ def _from_file(file: StoredFile) -> RunRecord:
     starts = [name for name in _STARTS if name in file]
     arrays: dict[str, Any] = {name: file.array(name, _TYPES.get(name, np.int64)) for name in [*_DIMENSIONS, *starts]}
     edges = arrays["graph_edges"]
-    if edges.nbytes >= MAPPED_FROM_BYTES:  # to be checked when they are needed: that takes a look at all of them
+    if isinstance(edges.base, np.memmap):  # to be checked when they are needed: that takes a look at all of them
         arrays["graph_edges"] = Deferred(edges.size, lambda: iter([edges]), lambda: edges)
     statistics = {
-        unquote(name.removeprefix(_STATISTIC)): file.own_array(name) for name in file if name.startswith(_STATISTIC)
+        unquote(name.removeprefix(_STATISTIC), errors="strict"): file.array(name) for name in file.names(_STATISTIC)
     }
     matrices: dict[str, Any] = {name: file.array(name, np.float64) for name in _MATRICES if name in file}
-    settings = json.loads(file.texts("settings")[0])
-    if not isinstance(settings, dict):
-        raise ValueError("settings is no mapping")
+    (text,) = file.texts("settings")
+    settings, nodes = json.loads(text), tuple(file.texts("node"))
+    refuse_unsound_settings(settings, len(nodes))
     return RunRecord(
-        nodes=tuple(file.texts("node")),
+        nodes=nodes,
         best_log_posterior=file.number("best_log_posterior"),
         statistics=statistics,
         settings=settings,

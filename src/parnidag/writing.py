@@ -8,8 +8,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parnidag.errors import ParnidagError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 @contextmanager
@@ -43,7 +47,8 @@ def replacing(path: str | os.PathLike[str], example: str = "graph.txt") -> Itera
     except OSError as error:
         raise ParnidagError(f"path: cannot write {target}: {error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -55,6 +60,77 @@ def _sync_folder(folder: Path) -> None:
     with contextlib.suppress(OSError):
         os.fsync(descriptor)
     os.close(descriptor)
+
+
+class PatientFile:
+    """A file to be filled by a library that falls over when a write fails: it is told nothing, whoever asks later is.
+
+    The HDF5 library ends the process now and then when it is to close a file for which the disk has no room.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b", buffering=0)
+        self._place = 0
+        self.error: OSError | None = None
+
+    def __enter__(self) -> PatientFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._file.close()
+        if self.error is not None and (kind is None or issubclass(kind, Exception)):
+            raise self.error
+
+    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: os.fstat(self._file.fileno()).st_size}[whence]
+        self._place = start + place
+        return self._place
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._place
+
+    def write(self, content: Buffer) -> int:
+        """Write everything, or note why not."""
+        left = memoryview(content).cast("B")
+        size = len(left)
+        try:
+            self._file.seek(self._place)
+            while left and self.error is None:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self.error = error
+        self._place += size
+        return size
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Read as much as is asked for; zeros where there is nothing."""
+        left = memoryview(buffer).cast("B")
+        size = len(left)
+        self._file.seek(self._place)
+        while left and (count := self._file.readinto(left)):
+            left = left[count:]
+        left[:] = bytes(len(left))
+        self._place += size
+        return size
+
+    def read(self, size: int) -> bytes:
+        """Read as much as is asked for."""
+        content = bytearray(size)
+        self.readinto(memoryview(content))
+        return bytes(content)
+
+    def truncate(self, size: int) -> int:
+        """Set the length, or note why not."""
+        try:
+            self._file.truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+        return size
+
+    def flush(self) -> None:
+        """Do nothing: nothing waits."""
 
 
 def write_atomically(path: str | os.PathLike[str], text: str, example: str = "graph.txt") -> Path:

@@ -101,7 +101,7 @@ def figures(record: RunRecord, edge_names: Sequence[tuple[str, str]]) -> list[Fi
     chains, draws = record.log_posterior.shape
     exact = record.exact_probabilities is not None
     made: list[Figure | None] = []
-    if draws > 1 and not exact:
+    if draws > 1 and not exact and np.isfinite(record.log_posterior).all():  # what is not cannot be drawn
         made += [trace(record.log_posterior), ranks(record.log_posterior) if chains > 1 else None]
     by_chain = chain_probabilities(record.batch_counts, record.batch_iterations)
     if len(by_chain) > 1:

@@ -53,7 +53,7 @@ def _prior_rows(prior: dict[str, Any]) -> Rows:
         "edges with odds of their own": prior.get("log_odds_edges"),
     }
     return [
-        ("edge prior h", f"{prior['h']:.4g}" if "h" in prior else ""),
+        ("edge prior h", f"{prior['h']:.4g}" if prior.get("h") is not None else ""),
         ("most parents", str(prior.get("max_parents", ""))),
         *((name, f"{count:,}" if count else "") for name, count in counts.items()),
     ]
@@ -105,7 +105,7 @@ def _object(described: Any) -> str:
     if not described:
         return ""
     options = [f"{name} {value}" for name, value in dict(described).items() if name != "name" and value is not None]
-    return f"{described['name']}" + (f" ({', '.join(options)})" if options else "")
+    return str(described.get("name", "")) + (f" ({', '.join(options)})" if options else "")
 
 
 def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -176,7 +176,7 @@ def _data_note(settings: dict[str, Any]) -> str:
 
 def _made(described: dict[str, Any]) -> str:
     options = [f"{name}={value!r}" for name, value in described.items() if name != "name" and value is not None]
-    return f"{described['name']}({', '.join(options)})"
+    return f"{described.get('name')}({', '.join(options)})"
 
 
 def _prior_call(prior: dict[str, Any]) -> list[str]:

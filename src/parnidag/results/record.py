@@ -16,7 +16,28 @@ from parnidag.errors import ParnidagError
 EXPANDED_LIMIT_BYTES = 2 * 1024**3
 """Largest array of expanded graphs that is made without complaint."""
 
-_OUT_OF_RANGE = "edge codes must be between 0 and n² − 1"
+OUT_OF_RANGE = "edge codes must be between 0 and n² − 1, rise within a graph, and lead from a node to another one"
+MOST_NODES = 2**15 - 1
+MOST_ITERATIONS = 2**48
+"""Of a batch: sums over batches and chains stay exact."""
+MOST_SIZE = 1e100
+ROUNDING = 1e-9
+_NDIM = {
+    "log_posterior": 2,
+    "graph_index": 2,
+    "graph_offsets": 1,
+    "graph_edges": 1,
+    "edge_codes": 1,
+    "batch_counts": 3,
+    "batch_iterations": 2,
+    "best_edges": 1,
+    "rare_codes": 1,
+    "rare_probabilities": 1,
+    "start_offsets": 1,
+    "start_edges": 1,
+    "exact_probabilities": 2,
+    "prior_probabilities": 2,
+}
 _CODES_AT_ONCE = 1 << 24
 _DRAWS_AT_ONCE = 4096
 """Draws expanded in one step: bounds the index arrays that the expansion needs."""
@@ -111,47 +132,77 @@ class RunRecord:
         if name != "graph_edges" or "deferred_edges" not in self.__dict__:
             raise AttributeError(name)
         edges = self.__dict__["deferred_edges"].whole()
-        if not _are_codes(edges, len(self.nodes)):
-            raise ParnidagError(f"the record of a run contradicts itself: {_OUT_OF_RANGE}")
+        if len(edges) != self.graph_offsets[-1] or not _are_graphs(self.graph_offsets, edges, len(self.nodes)):
+            raise ParnidagError(f"the record of a run contradicts itself: {OUT_OF_RANGE}")
         object.__setattr__(self, "graph_edges", edges)
         return edges
 
     def _inconsistency(self) -> str:
         """Say what does not fit together; an empty string if everything does."""
-        n = len(self.nodes)
-        starts = np.zeros(0, np.int32) if self.start_edges is None else self.start_edges
-        deferred = self.deferred
-        graph_edges = self.graph_edges if deferred is None else np.zeros(0, np.int32)
-        n_graph_edges = len(graph_edges) if deferred is None else deferred.size
-        codes = (self.edge_codes, graph_edges, self.best_edges, self.rare_codes, starts)
-        n_graphs = len(self.graph_offsets) - 1
-        checks = {
+        problems = {name: f"{name} must have {ndim} dimensions" for name, ndim in _NDIM.items()}
+        wrong = [problems[name] for name in _NDIM if _ndim(self.__dict__.get(name)) not in (None, _NDIM[name])]
+        checks = self._shape_checks() if not wrong else {}
+        wrong += [problem for problem, fine in checks.items() if not fine]
+        if not wrong:  # what is inside may be looked at once the outside is right
+            wrong = [problem for problem, fine in self._content_checks().items() if not fine]
+        return "; ".join(wrong)
+
+    def _shape_checks(self) -> dict[str, bool]:
+        n, chains = len(self.nodes), len(self.log_posterior)
+        return {
             "node names must be unique": len(set(self.nodes)) == n,
-            "log_posterior and graph_index must have the same (chain, draw) shape": self.log_posterior.ndim == 2
-            and self.log_posterior.shape == self.graph_index.shape,
+            f"there must be from 1 to {MOST_NODES} nodes": 1 <= n <= MOST_NODES,
+            "log_posterior and graph_index must have the same (chain, draw) shape": self.log_posterior.shape
+            == self.graph_index.shape,
             "batch_counts must be (chain, batch, edge), like batch_iterations and edge_codes": self.batch_counts.shape
             == (*self.batch_iterations.shape, len(self.edge_codes)),
-            "graph_offsets must rise from 0 to the number of graph_edges": _are_bounds(
-                self.graph_offsets, n_graph_edges
+            "log_posterior and batch_iterations must have the same chains": self.exact_probabilities is not None
+            or len(self.batch_iterations) == chains,
+            "statistics must have a number for each chain": all(
+                np.shape(values) == (chains,) for values in self.statistics.values()
             ),
-            "graph_index must point at stored graphs": self.graph_index.size == 0
-            or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
-            _OUT_OF_RANGE: all(_are_codes(some, n) for some in codes),
             "rare_codes and rare_probabilities must be of one length": self.rare_codes.shape
             == self.rare_probabilities.shape,
             "exact_probabilities must be (n, n)": self.exact_probabilities is None
             or self.exact_probabilities.shape == (n, n),
             "prior_probabilities must be (n, n)": self.prior_probabilities is None
             or self.prior_probabilities.shape == (n, n),
-            "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": (
-                self.start_edges is None
-                if self.start_offsets is None
-                else self.start_edges is not None
-                and len(self.start_offsets) == len(self.batch_iterations) + 1
-                and _are_bounds(self.start_offsets, len(self.start_edges))
-            ),
         }
-        return "; ".join(problem for problem, fine in checks.items() if not fine)
+
+    def _content_checks(self) -> dict[str, bool]:
+        n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1
+        edges = self.deferred or self.graph_edges
+        bounds = _are_bounds(self.graph_offsets, edges.size)
+        lists = [self.edge_codes, self.best_edges, self.rare_codes]
+        starts = self.start_edges is None
+        if self.start_offsets is not None:
+            starts = (
+                self.start_edges is not None
+                and len(self.start_offsets) == len(self.batch_iterations) + 1
+                and _are_bounds(self.start_offsets, self.start_edges.size)
+            )
+        return {
+            "graph_offsets must rise from 0 to the number of graph_edges": bounds,
+            "graph_index must point at stored graphs": self.graph_index.size == 0
+            or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
+            "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": starts,
+            OUT_OF_RANGE: all(_are_graphs(_whole(codes), codes, n) for codes in lists)
+            and (self.deferred is not None or not bounds or _are_graphs(self.graph_offsets, self.graph_edges, n))
+            and (self.start_offsets is None or not starts or _are_graphs(self.start_offsets, self.start_edges, n)),
+            "probabilities must be from 0 to 1": all(
+                _are_probabilities(some)
+                for some in (self.rare_probabilities, self.exact_probabilities, self.prior_probabilities)
+            ),
+            "no edge can be present in more iterations of a batch than there are": _are_counts(
+                self.batch_counts, self.batch_iterations
+            ),
+            "log posteriors must be of a size that can be reckoned with": _are_moderate(
+                self.log_posterior, self.best_log_posterior, self.log_evidence
+            ),
+            "no graph can weigh more than all together (log_evidence)": self.log_evidence is None
+            or not self.log_posterior.size
+            or not self.log_posterior.max() > self.log_evidence + 1e-6 * (1.0 + abs(self.log_evidence)),
+        }
 
     def start_of(self, chain: int) -> NDArray[np.int32] | None:
         """Return the codes of the edges that a chain started with, or None if that is not known."""
@@ -160,15 +211,57 @@ class RunRecord:
         return self.start_edges[self.start_offsets[chain] : self.start_offsets[chain + 1]]
 
 
-def _are_codes(codes: NDArray[np.int32], n_nodes: int) -> bool:
-    """Is every number the code of an edge? Looked at in pieces: the array may be larger than memory."""
-    pieces = (codes[start : start + _CODES_AT_ONCE] for start in range(0, len(codes), _CODES_AT_ONCE))
-    return all(piece.min() >= 0 and piece.max() < n_nodes * n_nodes for piece in pieces)
+def _ndim(value: Any) -> int | None:
+    return None if value is None else int(np.ndim(value))
+
+
+def _whole(codes: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.array([0, len(codes)])
+
+
+def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
+    """Is every piece between two offsets a list of edges, in increasing order and none from a node to itself?
+
+    Compiled code indexes with these numbers and asks no more. Looked at in pieces: the array may exceed memory.
+    """
+    begins = np.unique(offsets)  # where the order may start afresh
+    for start in range(0, len(codes), _CODES_AT_ONCE):
+        some = codes[start : start + _CODES_AT_ONCE + 1]  # the first of the next piece too, to compare with
+        rising = np.diff(some.astype(np.int64)) > 0
+        inside = begins[np.searchsorted(begins, start + 1) : np.searchsorted(begins, start + len(some))]
+        rising[inside - start - 1] = True
+        if some.min() < 0 or some.max() >= n_nodes * n_nodes or not rising.all() or not (some % (n_nodes + 1)).all():
+            return False
+    return True
+
+
+def _are_probabilities(values: NDArray[np.float64] | None) -> bool:
+    """Are these numbers from 0 to 1? Sums of many may be off by rounding."""
+    return values is None or bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
+
+
+def _are_counts(counts: NDArray[np.int64], iterations: NDArray[np.int64]) -> bool:
+    """Is every count possible? Chain by chain: counters can be the largest array of all."""
+    if iterations.size and not (iterations.min() >= 0 and iterations.max() < MOST_ITERATIONS):
+        return False
+    return all(
+        bool(((chain >= 0) & (chain <= lengths[:, None])).all())
+        for chain, lengths in zip(counts, iterations, strict=True)
+    )
+
+
+def _are_moderate(log_posterior: NDArray[np.float64], best: float, evidence: float | None) -> bool:
+    """Are all those that are finite far from overflow? A score may give −∞ or NaN, which the diagnostics tell."""
+    finite = log_posterior[np.isfinite(log_posterior)]
+    known = evidence is None or math.isfinite(evidence)
+    numbers = [abs(value) for value in (best, evidence) if value is not None and math.isfinite(value)]
+    return known and max([*numbers, float(np.abs(finite).max(initial=0.0))]) < MOST_SIZE
 
 
 def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:
     """Do the offsets cut an array of this length into consecutive pieces?"""
-    return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == length and bool((np.diff(offsets) >= 0).all())
+    # Neighbours are compared, not subtracted: a difference could overflow.
+    return bool(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == length and (offsets[1:] >= offsets[:-1]).all())
 
 
 def edges_of_draws(record: RunRecord) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int32]]]:

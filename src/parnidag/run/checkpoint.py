@@ -21,6 +21,7 @@ from parnidag.run.chain_log import ChainLog
 from parnidag.run.container import Container, write_container
 from parnidag.run.draws import FileStore
 from parnidag.samplers.state import Arrays, chain_state
+from parnidag.wording import one_line
 
 FORMAT = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
@@ -58,14 +59,20 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
         raise ParnidagError(f"checkpoint: the folder {path.parent} does not exist")
     if not path.exists():
         return None
-    with Container(path) as container:
+    if not path.is_file():  # a pipe would be waited for without end
+        raise ParnidagError(f"checkpoint: {path} is no regular file")
+    try:
+        container = Container(path)
+    except OSError as error:
+        raise ParnidagError(f"checkpoint: {path} cannot be read: {error}") from error
+    with container:
         manifest = container.manifest
         if manifest.get("kind") != "parnidag checkpoint" or not isinstance(manifest.get("identity"), dict):
             raise container.damaged("it is something else")
         if manifest.get("format") != FORMAT:
             raise ParnidagError(
-                f"checkpoint: {path} has format {manifest.get('format')!r}, written by parnidag "
-                f"{manifest['identity'].get('version')}; this is {__version__}, which reads format {FORMAT}"
+                f"checkpoint: {path} has format {_shown(manifest.get('format'))}, written by parnidag "
+                f"{_shown(manifest['identity'].get('version'))}; this is {__version__}, which reads format {FORMAT}"
             )
         return manifest
 
@@ -88,8 +95,8 @@ def _difference(name: str, saved: Any, asked: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:119] + "…"
+    text = one_line(value, 120)
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 @dataclass

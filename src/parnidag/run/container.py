@@ -7,6 +7,7 @@ more is read than whoever asks expects.
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,22 +19,28 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+from parnidag.wording import one_line
 from parnidag.writing import replacing
 
 MANIFEST = "manifest.json"
-MOST_TEXT = 1 << 28
-"""Bytes of text that are read at most."""
+MOST_TEXT = 1 << 26
+"""Bytes of text that are written and read at most."""
+MOST_RATIO = 1100
+"""Deflate cannot make more of a byte than 1032; what claims more is refused."""
 _COMPRESSION = 1
 """Most arrays are mostly zeros: the fastest setting does nearly all there is to do."""
 
 
 def write_container(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a file in one step: a crash leaves the old one or the new one."""
+    text = json.dumps(manifest, ensure_ascii=False).encode()
+    if len(text) > MOST_TEXT:
+        raise ParnidagError(f"path: cannot write {path}: its text would have {len(text)} bytes, more than {MOST_TEXT}")
     with (
         replacing(path, example="run.ckpt") as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive,
     ):
-        archive.writestr(MANIFEST, json.dumps(manifest, ensure_ascii=False))
+        archive.writestr(MANIFEST, text)
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 npy.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
@@ -44,18 +51,35 @@ class Container:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._size = path.stat().st_size
         try:
             self._archive = zipfile.ZipFile(path)
-            with self._archive.open(MANIFEST) as member:
-                text = member.read(MOST_TEXT + 1)
-            if len(text) > MOST_TEXT:
-                raise ValueError("its text is too long")
-            manifest = json.loads(text)
-            if not isinstance(manifest, dict):
-                raise ValueError("its text is no mapping")
         except Exception as error:  # broken archives raise errors of many kinds
             raise self.damaged(error) from error
-        self.manifest: dict[str, Any] = manifest
+        try:
+            self.manifest = self._manifest()
+        except Exception as error:
+            self._archive.close()
+            raise self.damaged(error) from error
+
+    def _manifest(self) -> dict[str, Any]:
+        with self._member(MANIFEST) as member:
+            text = member.read(MOST_TEXT + 1)
+        if len(text) > MOST_TEXT:
+            raise ValueError("its text is too long")
+        manifest = json.loads(text)
+        if not isinstance(manifest, dict):
+            raise ValueError("its text is no mapping")
+        return manifest
+
+    def _member(self, name: str, size: int = 0) -> IO[bytes]:
+        """Open a member of the archive, if it is packed as those written here and can have `size` bytes."""
+        information = self._archive.getinfo(name)
+        if information.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError("it is packed in an unknown way")
+        if size > MOST_RATIO * (information.compress_size + 1) or information.compress_size > self._size:
+            raise ValueError(f"it claims {size} bytes, which the file does not hold")
+        return self._archive.open(information)
 
     def __enter__(self) -> Container:
         return self
@@ -68,12 +92,16 @@ class Container:
     def array(self, name: str, dtype: Any, shape: tuple[int | None, ...], most: int) -> NDArray[Any]:
         """Read an array of this type and shape; None stands for any length, `most` limits the entries in all."""
         try:
-            with self._archive.open(f"{name}.npy") as member:
+            with self._member(f"{name}.npy") as member:
                 found = _checked_header(member, np.dtype(dtype), shape, most)
-                size = int(np.prod(found, dtype=np.int64)) * np.dtype(dtype).itemsize
+            size = math.prod(found) * np.dtype(dtype).itemsize
+            with self._member(f"{name}.npy", size) as member:
+                _checked_header(member, np.dtype(dtype), shape, most)
                 content = member.read(size)
                 if len(content) != size or member.read(1):
                     raise ValueError("its length is wrong")
+            if np.dtype(dtype) == np.bool_ and max(content, default=0) > 1:
+                raise ValueError("it holds truth values that are none")
         except Exception as error:  # broken archives raise errors of many kinds
             raise self.damaged(error, name) from error
         return np.frombuffer(content, dtype).reshape(found).copy()
@@ -81,8 +109,9 @@ class Container:
     def damaged(self, error: BaseException | str, name: str = "") -> ParnidagError:
         """Say that the file cannot be used."""
         where = f" at {name}" if name else ""
+        reason = "".join(character if character.isprintable() else "?" for character in one_line(error))
         return ParnidagError(
-            f"checkpoint: {self.path} is damaged{where} or no checkpoint at all ({' '.join(str(error).split())}); "
+            f"checkpoint: {self.path} is damaged{where} or no checkpoint at all ({reason}); "
             "remove it, or name another file"
         )
 
@@ -98,6 +127,6 @@ def _checked_header(
     fits = len(found) == len(shape) and all(
         want is None or want == have for want, have in zip(shape, found, strict=True)
     )
-    if fortran or kind != dtype or not fits or min(found, default=0) < 0 or np.prod(found, dtype=np.float64) > most:
+    if fortran or kind != dtype or not fits or min(found, default=0) < 0 or math.prod(found) > most:
         raise ValueError(f"it has {kind} of shape {found}")
     return tuple(int(length) for length in found)

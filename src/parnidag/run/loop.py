@@ -183,7 +183,7 @@ class Run:
                 if finished:
                     heard = time.monotonic()
                     self._receive(pool, finished, waiting, progress, stopping)
-                elif time.monotonic() - heard > SILENCE_SECONDS:
+                elif not pool.in_place and time.monotonic() - heard > SILENCE_SECONDS:
                     heard = time.monotonic()
                     progress.note(f"no word from any worker for {SILENCE_SECONDS:.0f} s; Ctrl-C keeps what there is")
         except PoolBrokenError as error:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +15,14 @@ import numpy as np
 from parnidag._types import Floats
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency
+from parnidag.graph import Adjacency, check_adjacency
 from parnidag.run.chain_log import ChainLog
-from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path
+from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path, read_manifest
 from parnidag.run.container import Container
 from parnidag.run.draws import FileStore
 from parnidag.run.plan import Plan, merging
 from parnidag.samplers.base import Prepared, Sampler, new_chain
-from parnidag.samplers.state import expected_shapes, restored_chain
+from parnidag.samplers.state import MOST_COUNT, expected_shapes, restored_chain
 from parnidag.space.searchspace import SearchSpace
 from parnidag.space.tables import DEFAULT_MEMORY, build_tables
 from parnidag.target import Target
@@ -95,18 +98,20 @@ class Shared:
 
         def matrix(name: str, kind: type = bool) -> Any:
             array = container.array(name, kind, (n, n), n * n)
-            if kind is float and not np.isfinite(array).all():
-                raise container.damaged("numbers that are none", name)
+            if kind is float and not ((array >= 0.0) & (array <= 1.0)).all():
+                raise container.damaged("probabilities that are none", name)
             return array
 
         tables = None
         if facts["tables"] is not None:
+            # Kernels take for granted that there are sums, and as many extras as the sampler asked for.
+            if facts["tables"]["sums"] is not True or facts["tables"]["plus_one"] not in _allowed_extras(sampler):
+                raise container.damaged("tables of another kind", "shared")
             tables = build_tables(
                 target,
                 matrix("tables"),
                 plus_one=bool(facts["tables"]["plus_one"]),
                 memory=float(getattr(sampler, "memory", DEFAULT_MEMORY)),
-                sums=bool(facts["tables"]["sums"]),
             )
         found = None if facts["found"] is None else _space(target, facts["found"])
         prepared = Prepared(
@@ -116,8 +121,16 @@ class Shared:
             space=found,
         )
         starts = container.array("starts", bool, (chains, n, n), chains * n * n)
+        for graph in starts:
+            target.check_graph(check_adjacency(graph, n, "a starting graph"), "a starting graph")
         space = None if facts["space"] is None else _space(target, facts["space"])
         return Shared(prepared, list(starts), space, matrix("prior", float))
+
+
+def _allowed_extras(sampler: Sampler) -> tuple[bool, ...]:
+    """Return whether the tables of a sampler may have extras, or must: those of PARNI never have."""
+    asked = getattr(sampler, "plus_one", False)
+    return (True, False) if asked is None else (bool(asked),)
 
 
 def _space(target: Target, described: dict[str, Any]) -> SearchSpace:
@@ -132,7 +145,18 @@ def _space(target: Target, described: dict[str, Any]) -> SearchSpace:
 def begin_checkpoint(path: Path, run_identity: dict[str, Any], plan: Plan, shared: Shared) -> Checkpointer:
     """Return the writer of a new run's checkpoints; an old file of draws without a checkpoint is of no use."""
     store = FileStore(draws_path(path), [0] * plan.chains)
+    try:
+        if path.exists():
+            raise _taken(path)
+        store.cut()
+    except BaseException:
+        store.close()
+        raise
     return Checkpointer(path, store, _manifest(run_identity, plan, shared), shared.arrays())
+
+
+def _taken(path: Path) -> ParnidagError:
+    return ParnidagError(f"checkpoint: another run has written {path} at this moment; try again, or use another file")
 
 
 def _manifest(run_identity: dict[str, Any], plan: Plan, shared: Shared) -> dict[str, Any]:
@@ -154,24 +178,63 @@ def resume(
     """
     with Container(path) as container:
         try:
+            planned = _whole(container.manifest.get("draws"), plan.draws + 1)
+            if planned < 1 or plan.total >= MOST_COUNT:
+                raise ValueError("no run is that long")
+        except ValueError as error:
+            raise _shorter(path, container.manifest, plan) or container.damaged(error) from error
+        try:
             shared = Shared.read(container, target, sampler, plan.chains)
-            planned = int(container.manifest["draws"])
+            before = replace(plan, draws=planned)
             facts = container.manifest["chains"]
             if len(facts) != plan.chains:
                 raise ValueError(f"it has {len(facts)} chains")
-            logs = [_log(container, target, sampler, plan, shared, index, chain) for index, chain in enumerate(facts)]
-        except ParnidagError:
-            raise
+            logs = [_log(container, target, sampler, before, shared, index, chain) for index, chain in enumerate(facts)]
+            known = [_draws(log, before) for log in logs]
+            if known != [chain["draws"] for chain in facts]:
+                raise ValueError("it knows of other draws than there can be")
         except Exception as error:  # whatever a text that was tampered with leads to
             raise container.damaged(error) from error
-    if plan.draws < planned:
-        raise ParnidagError(
-            f"checkpoint: {path} is of a run of draws={planned}, now draws={plan.draws}: a run can be made longer, "
-            "not shorter"
-        )
-    _extend(logs, plan, planned)
-    store = FileStore(draws_path(path), [int(chain["draws"]) for chain in facts])
+        _extend(logs, plan, planned)
+        store = FileStore(draws_path(path), known, target.n_nodes**2)
+        try:
+            if read_manifest(path) != container.manifest:  # since the draws are locked, nobody else writes
+                raise _taken(path)
+            store.cut()
+        except BaseException:
+            store.close()
+            raise
     return shared, logs, Checkpointer(path, store, _manifest(run_identity, plan, shared), shared.arrays())
+
+
+def _shorter(path: Path, manifest: dict[str, Any], plan: Plan) -> ParnidagError | None:
+    """Say that the run was planned to be longer, if that is what is wrong."""
+    planned = manifest.get("draws")
+    if not isinstance(planned, int) or planned <= plan.draws:
+        return None
+    return ParnidagError(
+        f"checkpoint: {path} is of a run of draws={planned}, now draws={plan.draws}: a run can be made longer, "
+        "not shorter"
+    )
+
+
+def _draws(log: ChainLog, plan: Plan) -> int:
+    """Return how many draws a chain must have made."""
+    return 0 if log.counted is None else (log.chain.iteration - plan.tune) // plan.thin
+
+
+def _whole(value: Any, most: int) -> int:
+    """Return a whole number from 0 to below `most`, or refuse anything else."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < most:
+        raise ValueError(f"{str(value)[:40]} is no whole number from 0 to {most - 1}")
+    return value
+
+
+def _finite(value: Any) -> float:
+    """Return a number, or refuse anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{str(value)[:40]} is no number")
+    return float(value)
 
 
 def _extend(logs: list[ChainLog], plan: Plan, planned: int) -> None:
@@ -199,31 +262,53 @@ def _log(
         name: container.array(prefix + name, dtype, shape, most)
         for name, (dtype, shape, most) in expected_shapes(target, model).items()
     }
-    chain = restored_chain(target, sampler, shared.prepared, plan.tune, index, plan.seed, state)
-    lengths = [int(length) for length in facts["batch_lengths"]]
-    sizes = [int(size) for size in facts["batch_sizes"]]
-    if len(lengths) != len(sizes) or len(sizes) > MOST_BATCHES or min([*sizes, *lengths], default=0) < 0:
-        raise ValueError("its batches contradict themselves")
-    total = sum(sizes)
-    codes = container.array(prefix + "batch_codes", np.int32, (total,), MOST_BATCHES * n * n)
-    counts = container.array(prefix + "batch_counts", np.int64, (total,), MOST_BATCHES * n * n)
-    if codes.size and not (codes.min() >= 0 and codes.max() < n * n and counts.min() >= 0):
-        raise ValueError("its batches have edges that do not exist")
-    cuts = np.cumsum(sizes)[:-1]
-    boundaries = [int(place) for place in facts["boundaries"]]
-    if boundaries != sorted(boundaries) or (boundaries and boundaries[0] < chain.iteration):
-        raise ValueError("its batches are in the past")
-    tuned = facts["at_tune_end"]
-    counted = container.array(prefix + "counted", np.int64, (None,), n * n)
-    if (counted.size == n * n) is (tuned is None):
+    chain = restored_chain(target, sampler, shared.prepared, (plan.tune, plan.thin), index, plan.seed, state)
+    now, total = chain.iteration, plan.total
+    tuned, counted = facts["at_tune_end"], container.array(prefix + "counted", np.int64, (None,), n * n)
+    boundaries = [_whole(place, total + 1) for place in facts["boundaries"]]
+    lengths = [_whole(length, total + 1) for length in facts["batch_lengths"]]
+    sizes = [_whole(size, n * n + 1) for size in facts["batch_sizes"]]
+    counted_at = _whole(facts["counted_at"], total + 1)
+    if max(len(boundaries), len(lengths)) > MOST_BATCHES or len(lengths) != len(sizes):
+        raise ValueError("it has an impossible number of batches")
+    ends = [now, *boundaries]
+    if any(late <= early for early, late in pairwise(ends)) or ends[-1] != total:
+        raise ValueError("its batches are in the past, or do not end where the run does")
+    # Compiled code draws from the end of tuning on: all that says whether it has come must agree.
+    drawing = bool(chain.trace.integers[1])
+    if (counted.size == n * n) is not drawing or (tuned is not None) is not drawing or counted.size not in (0, n * n):
         raise ValueError("it has not finished tuning and has")
+    if not drawing and (boundaries[0] != plan.tune or lengths or counted_at):
+        raise ValueError("it has batches before the end of tuning")
+    if drawing:
+        since = chain.graph.visits.ravel() - counted
+        if sum(lengths) != counted_at - plan.tune or not ((since >= 0) & (since <= now - counted_at)).all():
+            raise ValueError("its batches contradict themselves")
     return ChainLog(
         chain,
         boundaries,
-        batches=list(zip(np.split(codes, cuts), np.split(counts, cuts), lengths, strict=True)) if sizes else [],
-        at_tune_end=None if tuned is None else {str(name): float(value) for name, value in tuned.items()},
-        cpu_seconds=float(facts["cpu_seconds"]),
-        rate=min(max(float(facts["rate"]), 0.0), 1e12),
-        counted=counted if counted.size else None,
-        counted_at=int(facts["counted_at"]),
+        batches=_batches(container, prefix, sizes, lengths, n),
+        at_tune_end=None if tuned is None else {str(name): _finite(value) for name, value in tuned.items()},
+        cpu_seconds=_finite(facts["cpu_seconds"]),
+        rate=min(max(_finite(facts["rate"]), 0.0), 1e12),
+        counted=counted if drawing else None,
+        counted_at=counted_at,
     )
+
+
+def _batches(container: Container, prefix: str, sizes: list[int], lengths: list[int], n: int) -> list[Any]:
+    """Read the edge counts of the batches of a chain."""
+    total = sum(sizes)
+    codes = container.array(prefix + "batch_codes", np.int32, (total,), total)
+    counts = container.array(prefix + "batch_counts", np.int64, (total,), total)
+    batches, start = [], 0
+    for size, length in zip(sizes, lengths, strict=True):
+        some, times = codes[start : start + size], counts[start : start + size]
+        start += size
+        known = size == 0 or (some[0] >= 0 and some[-1] < n * n and (some[1:] > some[:-1]).all())
+        if not known or not (some % (n + 1)).all():
+            raise ValueError("its batches have edges that do not exist")
+        if not ((times > 0) & (times <= length)).all():
+            raise ValueError("its batches have edges more often than iterations")
+        batches.append((some, times, length))
+    return batches

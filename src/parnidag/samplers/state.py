@@ -36,17 +36,31 @@ from parnidag.target import Target
 Arrays = dict[str, NDArray[Any]]
 MOST_COUNT = 2**62
 """Counters beyond this could overflow."""
+MOST_SCORE = 1e99
+"""So could sums of scores."""
+
+
+class Setting(NamedTuple):
+    """What the checks of a state may ask for."""
+
+    free: Adjacency
+    """Which edges moves may touch."""
+    required: Adjacency
+    reachable: Adjacency
+    """Which parents the tables, if there are any, can give to a node: candidates, extras and required ones."""
+    has_room: NDArray[np.bool_]
+    """Which nodes may have more parents than the required ones."""
 
 
 class Kept(NamedTuple):
     """Which fields of some arrays are kept, and whether what was read for them can be used."""
 
     fields: tuple[str, ...]
-    sound: Callable[[Any, Any], bool]
-    """Called with the fields as read, by name, and with the arrays of a new chain."""
+    sound: Callable[[Any, Any, Setting], bool]
+    """Called with the fields as read, by name, with the arrays of a new chain, and with what it runs on."""
 
 
-def _counters(read: Any, fresh: Any) -> bool:
+def _counters(read: Any, fresh: Any, setting: Setting) -> bool:
     return all(_is_count(array) for array in read.values())
 
 
@@ -54,58 +68,81 @@ def _is_count(array: NDArray[Any]) -> bool:
     return bool(((array >= 0) & (array < MOST_COUNT)).all())
 
 
-def _sound_parni(read: Any, fresh: ParniArrays) -> bool:
+def _sound_parni(read: Any, fresh: ParniArrays, setting: Setting) -> bool:
+    """Check what neighbourhoods are drawn from.
+
+    Room for the drawn blocks is one a pair, so no pair may be listed twice. A skip is a quotient by the log of a miss,
+    which must not be zero. Only free edges may have a chance.
+    """
     n, integers, floats = len(fresh.warm), read["integers"], read["floats"]
-    start, pairs = read["bucket_start"], read["pairs"]
-    if not (start[0] == 0 and (np.diff(start) >= 0).all() and start[-1] <= pairs.size and _is_count(integers)):
+    start, pairs, bound = read["bucket_start"], read["pairs"], read["bucket_bound"]
+    if not (start[0] == 0 and (start[1:] >= start[:-1]).all() and start[-1] <= pairs.size and _is_count(integers)):
         return False
     used = pairs[: start[-1]]
     first, second = used >> 16, used & 0xFFFF
+    omega = float(floats[0])
+    if not 0.0 < omega < 1.0:
+        return False
+    begun = bool(integers[1] > 0)
+    filled = start[1:] > start[:-1]
     return bool(
-        ((first >= 0) & (first < second) & (second < n)).all()
+        ((used >= 0) & (first < second) & (second < n)).all()
+        and np.unique(used).size == used.size
         and (integers[[0, 2, 3]] == fresh.integers[[0, 2, 3]]).all()
-        and (floats[1:4] == fresh.floats[1:4]).all()
-        and np.isfinite(floats).all()
-        and 0.0 < floats[0] < 1.0
-        and floats[4] <= 0.0
-        and (np.isfinite(read["eta_odds"]) & (read["eta_odds"] >= 0.0)).all()
+        and (floats[[1, 2, 3, 5]] == fresh.floats[[1, 2, 3, 5]]).all()
+        and (floats[4] < 0.0 if begun else floats[4] == fresh.floats[4])
+        and _is_close(floats[4], np.log1p(-omega) if begun else 0.0)
+        and (np.isfinite(read["eta_odds"]) & ((read["eta_odds"] > 0.0) == (setting.free & begun))).all()
         and np.isfinite(read["eta_logit"]).all()
-        and ((read["bucket_bound"] >= 0.0) & (read["bucket_bound"] <= 1.0)).all()
-        and (np.isfinite(read["bucket_miss"]) & (read["bucket_miss"] <= 0.0)).all()
+        and ((bound >= 0.0) & (bound <= 1.0) & ((bound > 0.0) | ~filled)).all()
+        and ((read["bucket_miss"] < 0.0) | ~filled).all()
+        and _is_close(read["bucket_miss"], np.log1p(-omega * bound) if begun else 0.0 * bound)
     )
 
 
-def _sound_order(read: Any, fresh: OrderArrays) -> bool:
+def _is_close(one: Any, other: Any) -> bool:
+    """Are two numbers the same up to the last digits, in which compiled code may differ from NumPy?"""
+    return bool(np.isclose(one, other, rtol=1e-9, atol=0.0).all())
+
+
+def _sound_order(read: Any, fresh: OrderArrays, setting: Setting) -> bool:
+    """Check that the order is one: required parents first, so that every node has a set of parents to draw."""
     order, level = read["order"], read["level"]
     n = order.size
     return bool(
         (np.sort(order) == np.arange(n)).all()
         and (level[order] == np.arange(n)).all()
-        and not np.isnan(read["values"]).any()
+        and ((level[:, None] < level[None, :]) | ~setting.required).all()
+        and np.isfinite(read["values"]).all()
         and _is_count(read["tried"])
         and _is_count(read["accepted"])
     )
 
 
-def _sound_partition(read: Any, fresh: PartitionArrays) -> bool:
+def _sound_partition(read: Any, fresh: PartitionArrays, setting: Setting) -> bool:
+    """Check that the partition is one, in which every node has a set of parents to draw."""
     order, starts, level, parts = read["order"], read["starts"], read["level"], int(read["integers"][0])
     n = order.size
     if not ((np.sort(order) == np.arange(n)).all() and 1 <= parts <= n):
         return False
     used = starts[: parts + 1]
+    above = level[:, None] == level[None, :] - 1
+    permitted = (above & setting.required).any(axis=0) | ((above & setting.reachable).any(axis=0) & setting.has_room)
     return bool(
         used[0] == 0
         and used[-1] == n
-        and (np.diff(used) > 0).all()
+        and (used[1:] > used[:-1]).all()
         and ((starts >= 0) & (starts <= n)).all()
         and (level[order] == np.repeat(np.arange(parts), np.diff(used))).all()
-        and not np.isnan(read["values"]).any()
+        and ((level[:, None] < level[None, :]) | ~setting.required).all()
+        and (permitted | (level == 0)).all()
+        and np.isfinite(read["values"]).all()
         and _is_count(read["tried"])
         and _is_count(read["accepted"])
     )
 
 
-NOTHING = Kept((), lambda read, fresh: True)
+NOTHING = Kept((), lambda read, fresh, setting: True)
 KEPT: dict[type, Kept] = {
     ParniArrays: Kept(
         ("eta_odds", "eta_logit", "pairs", "bucket_start", "bucket_bound", "bucket_miss", "integers", "floats"),
@@ -151,21 +188,33 @@ def chain_state(chain: Chain) -> Arrays:
 
 
 def restored_chain(
-    target: Target, sampler: Sampler, prepared: Prepared, tune: int, index: int, seed: int, state: Arrays
+    target: Target, sampler: Sampler, prepared: Prepared, plan: tuple[int, int], index: int, seed: int, state: Arrays
 ) -> Chain:
-    """Return the chain that `chain_state` was taken from, or refuse what no chain can have been."""
+    """Return the chain that `chain_state` was taken from, or refuse what no chain can have been.
+
+    `plan` are the iterations of tuning and between draws.
+    """
     graph = _graph_of(target, state["graph.edges"])
     chain = new_chain(target, graph, seed, index)
-    sampler.begin(target, prepared, chain, tune)
+    sampler.begin(target, prepared, chain, plan[0])
     _restore_graph(target, chain, state)
-    _restore_trace(target, chain, state)
+    _restore_trace(target, chain, plan, state)
+    setting = _setting(target, prepared)
     for path, kind, arrays in _parts(chain.own, "own"):
         read = {name: _fitting(state, f"{path}.{name}", getattr(arrays, name)) for name in kind.fields}
-        if not kind.sound(read, arrays):
+        if not kind.sound(read, arrays, setting):
             raise _unsound(path)
         for name, array in read.items():
             getattr(arrays, name)[:] = array
     return chain
+
+
+def _setting(target: Target, prepared: Prepared) -> Setting:
+    """Collect what checks ask for."""
+    free, tables = np.asarray(target.problem.status == FREE), prepared.tables
+    reachable = free if tables is None or tables.plus_one else free & tables.considered
+    has_room = target.required.sum(axis=0) < target.max_parents
+    return Setting(free, target.required, reachable | target.required, has_room)
 
 
 def expected_shapes(target: Target, chain: Chain) -> dict[str, tuple[np.dtype[Any], tuple[int | None, ...], int]]:
@@ -221,10 +270,10 @@ def _restore_graph(target: Target, chain: Chain, state: Arrays) -> None:
         since.shape == arcs.shape
         and _is_count(integers)
         and integers[0] == arcs.size
-        and ((since >= 0) & (since <= now)).all()
+        and (since == now).all()  # all edges are counted when a segment ends
         and ((visits >= 0) & (visits <= now)).all()
-        and np.isfinite(local).all()
-        and np.isfinite(floats).all()
+        and (np.abs(local) < MOST_SCORE).all()
+        and (np.abs(floats) < MOST_SCORE).all()
         and state["graph.rng"].any()  # the generator never leaves zero
     ):
         raise _unsound("graph")
@@ -235,13 +284,16 @@ def _restore_graph(target: Target, chain: Chain, state: Arrays) -> None:
     graph.integers[2:] = integers[2:]
 
 
-def _restore_trace(target: Target, chain: Chain, state: Arrays) -> None:
-    trace = chain.trace
+def _restore_trace(target: Target, chain: Chain, plan: tuple[int, int], state: Arrays) -> None:
+    """Restore the best graph, and the countdown to the next draw, which follows from the number of iterations."""
+    trace, (tune, thin) = chain.trace, plan
     _graph_of(target, state["trace.best"])
-    best = state["trace.best"]
+    best, now = state["trace.best"], chain.iteration
     integers, floats = _fitting(state, "trace.integers", trace.integers), _fitting(state, "trace.floats", trace.floats)
-    until_draw, thin, buffered, edges = integers.tolist()
-    if not (until_draw <= thin and thin >= 0 and buffered == 0 and edges == best.size) or np.isnan(floats).any():
+    drawing = bool(integers[1])
+    countdown = [thin - (now - tune) % thin, thin] if drawing else [-1 - now, 0]
+    fits = integers.tolist() == [*countdown, 0, best.size] and (now >= tune if drawing else now <= tune)
+    if not fits or np.isnan(floats).any():
         raise _unsound("trace")
     trace.best_codes[: best.size] = best
     trace.integers[:], trace.floats[:] = integers, floats
