@@ -22,8 +22,9 @@ from test_checkpoint_kills import kill_a_run
 
 from parnidag.run.container import Container
 
-DRAWS = {"PARNI": 4000, "ADR": 100_000, "MC3": 100_000}
-MANY_DRAWS = 20_000
+DRAWS = {"PARNI": 8000, "ADR": 400_000, "MC3": 400_000, "REV": 100_000}
+MANY_DRAWS = 30_000
+"""Enough that chains are not at their end when they are killed for the last time."""
 LONGEST_WAIT = 0.3
 
 

@@ -15,7 +15,7 @@ from stopped_runs import differences, run
 
 from parnidag.run.container import Container
 
-LONG = {"PARNI": 3000, "PartitionMCMC": 8000}
+LONG = {"PARNI": 8000, "PartitionMCMC": 12_000}
 """Draws for which the runs take some seconds."""
 HERE = Path(__file__).parent
 
@@ -48,7 +48,7 @@ def kill_a_run(sampler, path, draws, wait):
 @pytest.mark.parametrize("sampler", LONG)
 def test_a_killed_process_loses_nothing(tmp_path, sampler):
     path, moments = tmp_path / "run.ckpt", random.Random(5)
-    killed = [kill_a_run(sampler, path, LONG[sampler], 0.25 * moments.random()) for _ in range(3)]
+    killed = [kill_a_run(sampler, path, LONG[sampler], 0.1 * moments.random()) for _ in range(3)]
     assert all(killed)
     with Container(path) as container:
         assert any(chain["boundaries"] for chain in container.manifest["chains"])  # there is something left to do

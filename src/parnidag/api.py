@@ -134,7 +134,7 @@ def sample(
     began = time.perf_counter()
     sampler = PARNI() if sampler is None else sampler
     _check_numbers(draws, tune, thin, chains)
-    kept = None if checkpoint is None else Path(checkpoint)
+    kept = _checkpoint_path(checkpoint)
     _check_output(output, kept)
     saved = None if kept is None else read_manifest(kept)
     if saved is not None:
@@ -190,6 +190,14 @@ def _spool(output: str | os.PathLike[str] | None, chains: int) -> FileStore | No
     target = Path(output)
     path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws")
     return FileStore(path, [0] * chains, temporary=True)
+
+
+def _checkpoint_path(checkpoint: object) -> Path | None:
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, str | os.PathLike) or isinstance(checkpoint, bytes):
+        raise ParnidagError(f"checkpoint must be the path of a file, such as run.ckpt, or None, got {checkpoint!r}")
+    return Path(checkpoint)
 
 
 def _check_output(output: object, checkpoint: Path | None) -> None:
