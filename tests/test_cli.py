@@ -74,7 +74,7 @@ def test_exit_code_of_the_real_process():
     assert command_line("--version").returncode == 0
     failed = command_line("sample", "nowhere.csv")
     assert failed.returncode == 2
-    assert failed.stderr == "parnidag: error: nowhere.csv: no such file\n"
+    assert failed.stderr == "parnidag: error: nowhere.csv: file not found\n"
 
 
 # ── the package's names ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -253,7 +253,9 @@ def test_a_chain_that_kept_nothing_is_left_out_and_the_others_keep_their_numbers
     chains = four_chains(upper(5, share=0.8))
     iterations = np.full((4, 8), 1000)
     iterations[1] = 0
-    posterior = sampled(chains, batch_iterations=iterations)
+    counts = sampled(chains).record.batch_counts.copy()
+    counts[1] = 0
+    posterior = sampled(chains, batch_iterations=iterations, batch_counts=counts)
     assert legend_texts(plots.agreement(posterior)) == ["chain 1", "chain 3", "chain 4"]
     assert legend_texts(plots.running(posterior, count=1))[1:] == ["chain 1", "chain 3", "chain 4"]
 

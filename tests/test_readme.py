@@ -34,7 +34,7 @@ def test_commands_exist():
     from parnidag.cli import run
 
     commands = re.findall(r"^parnidag (\w+)", README, flags=re.MULTILINE)
-    assert commands == ["sample", "sample", "sample", "exact", "report", "compare", "simulate"]
+    assert commands == ["sample", "sample", "sample", "sample", "exact", "report", "compare", "simulate"]
     for command in commands:
         assert run([command, "--help"]) == 0
 
