@@ -30,7 +30,7 @@ from parnidag.run.checkpoint import read_manifest, refuse_difference
 from parnidag.run.draws import FileStore
 from parnidag.run.pools import Executors
 from parnidag.run.resume import identity
-from parnidag.run.signals import interruptibly
+from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
 from parnidag.scores.choice import choose_score
@@ -152,7 +152,7 @@ def sample(
     check_memory(target, sampler, plan.chains)
     given = None if space is None else as_space(space, target.names)
     starts = _start_graphs(start, target, plan.chains)
-    run = Run(target, sampler, plan, starts, given, _spool(output, int(chains)) if kept is None else None)
+    run = Run(target, sampler, plan, starts, given)
     this = {} if kept is None else identity(target, sampler, plan, table.digest(), starts, given)
     if kept is not None and saved is not None:
         refuse_difference(kept, saved["identity"], this)
@@ -168,8 +168,11 @@ def sample(
                 _set_up(run, table, display)
                 if kept is not None:
                     run.checkpoint_to(kept, this)
+                elif output is not None:
+                    run.store = _spool(Path(output), plan.chains)
             run.execute(executor, display)
-        return _result(run, output, began)
+        with catching_signals():  # a run that has come this far is written, unless someone insists
+            return _result(run, output, began)
     finally:
         run.store.close()
 
@@ -183,12 +186,9 @@ def _set_up(run: Run, table: Data, display: Progress) -> None:
     run.prepare(display)
 
 
-def _spool(output: str | os.PathLike[str] | None, chains: int) -> FileStore | None:
+def _spool(output: Path, chains: int) -> FileStore:
     """Return a place for draws beside the file that they are meant for."""
-    if output is None:
-        return None
-    target = Path(output)
-    path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws")
+    path = output.with_name(f".{output.name}.{secrets.token_hex(4)}.draws")
     return FileStore(path, [0] * chains, temporary=True)
 
 
@@ -220,21 +220,24 @@ def _check_output(output: object, checkpoint: Path | None) -> None:
 
 
 def _result(run: Run, output: str | os.PathLike[str] | None, began: float) -> Posterior:
-    """Put the result together, and say what was not as planned."""
+    """Put the result together, and only then say what was not as planned: warnings may be turned into errors."""
+    said: list[tuple[str, type[StoppedWarning]]] = []
     if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
-        warnings.warn(f"the run ended early: {run.stopped}", StoppedWarning, stacklevel=3)
+        said.append((f"the run ended early: {run.stopped}", StoppedWarning))
     if run.checkpoint_trouble is not None:
-        message = f"the last checkpoint could not be written: {run.checkpoint_trouble}"
-        warnings.warn(message, StoppedWarning, stacklevel=3)
+        said.append((f"the last checkpoint could not be written: {run.checkpoint_trouble}", StoppedWarning))
+    posterior = None
     if output is not None:
         try:
-            written = save_record(record_of_run(run, time.perf_counter() - began, to_file=True), output)
+            posterior = load(save_record(record_of_run(run, time.perf_counter() - began, to_file=True), output))
         except ParnidagError as error:
-            message = f"the result could not be written, it is in memory only: {str(error).removeprefix('path: ')}"
-            warnings.warn(message, NotWrittenWarning, stacklevel=3)
-        else:
-            return load(written)
-    return Posterior(record_of_run(run, time.perf_counter() - began))
+            reason = str(error).removeprefix("path: ")
+            said.append((f"the result could not be written, it is in memory only: {reason}", NotWrittenWarning))
+    if posterior is None:
+        posterior = Posterior(record_of_run(run, time.perf_counter() - began))
+    for message, category in said:
+        warnings.warn(message, category, stacklevel=3)
+    return posterior
 
 
 def exact(

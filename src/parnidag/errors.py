@@ -13,6 +13,18 @@ class PriorError(ParnidagError):
     """The prior knowledge contradicts itself or names unknown nodes."""
 
 
+class WorkersLostError(ParnidagError):
+    """All workers of a run were lost before there was anything to return."""
+
+
+class TerminatedError(SystemExit):
+    """SIGTERM came before there was anything to return: the process is to end, with the exit code of that signal."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(143)
+        self.reason = reason
+
+
 class StoppedWarning(UserWarning):
     """A run ended early, or something of it could not be written; what there is was returned."""
 

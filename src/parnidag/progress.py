@@ -242,7 +242,8 @@ class LiveProgress:
     ) -> None:
         self._finished = True
         if self._live is not None:
-            self._live.__exit__(kind, error, trace)
+            with contextlib.suppress(OSError, ValueError):  # a terminal that has gone must not cost the result
+                self._live.__exit__(kind, error, trace)
 
     def stage(self, text: str) -> None:
         """Show what is being prepared, with a spinner."""
@@ -255,7 +256,8 @@ class LiveProgress:
     def note(self, text: str) -> None:
         """Print it above the table."""
         if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False)
+            with contextlib.suppress(OSError, ValueError):
+                self._live.console.print(text, markup=False, highlight=False)
 
     def render(self, console: Console) -> RenderableType:
         """Draw the present state for a terminal of this size; the redrawing thread calls it."""

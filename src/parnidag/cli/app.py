@@ -33,14 +33,14 @@ from parnidag.cli.options import (
 )
 from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, say
 from parnidag.cli.tables import print_against_truth, print_differences
-from parnidag.errors import ParnidagError
+from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
 from parnidag.wording import visible
 
 if TYPE_CHECKING:
     from parnidag.posterior import Posterior
 
 USER_MISTAKE = 2
-WORKERS_LOST = 1
+WORKERS_LOST = NOT_WRITTEN = 1
 INTERRUPTED = 130
 TERMINATED = 143
 BROKEN_PIPE = 141
@@ -131,14 +131,15 @@ def sample(
     data
         The table: a CSV or Parquet file with one column for each node.
     """
-    results.check(data)
-    running.check()
+    running.check(data)
+    results.check(data, *running.files(), *sampling.files())
 
     import parnidag
 
     prior, sampler, table = model.prior(), sampling.algorithm(), model.data(data)
     score = model.chosen_score(table)
-    space, start = sampling.search_space(table, prior, score), sampling.first_graphs()
+    seed = running.seed(sampling.seed)
+    space, start = sampling.search_space(table, prior, score, seed), sampling.first_graphs()
     with running.executor() as executor, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", parnidag.StoppedWarning)
         posterior = parnidag.sample(
@@ -152,7 +153,7 @@ def sample(
             tune=sampling.tune,
             thin=sampling.thin,
             chains=sampling.chains,
-            seed=sampling.seed,
+            seed=seed,
             executor=executor,
             progress=False if results.quiet else None,
             checkpoint=running.checkpoint,
@@ -160,7 +161,7 @@ def sample(
         )
     unwritten = _say_warnings(caught)
     results.deliver(posterior, saved=not unwritten)
-    return _exit_code(posterior)
+    return NOT_WRITTEN if unwritten else _exit_code(posterior)
 
 
 @app.command
@@ -345,7 +346,8 @@ def run(arguments: Sequence[str]) -> int:
     Returns
     -------
     int
-        0 for success, 1 if workers were lost, 2 for a user's mistake, 130 after Ctrl-C, 143 after SIGTERM.
+        0 for success, 1 if workers were lost or the result could not be written, 2 for a user's mistake, 130 after
+        Ctrl-C, 143 after SIGTERM.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail
@@ -355,6 +357,9 @@ def run(arguments: Sequence[str]) -> int:
         code = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except WorkersLostError as error:
+        _fail(str(error))
+        return WORKERS_LOST
     except (CycloptsError, ParnidagError) as error:
         return _fail(str(error))
     except BrokenPipeError:
@@ -363,10 +368,8 @@ def run(arguments: Sequence[str]) -> int:
         return BROKEN_PIPE
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except SystemExit as stop:
-        if stop.code != TERMINATED:
-            raise
-        sys.stderr.write("parnidag: terminated before every chain had a draw\n")
+    except TerminatedError as stop:
+        sys.stderr.write(f"parnidag: terminated: {stop.reason}\n")
         return TERMINATED
     except KeyboardInterrupt as stop:
         sys.stderr.write(f"parnidag: interrupted{': ' + str(stop) if str(stop) else ''}\n")

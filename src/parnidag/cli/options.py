@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import os
 import re
+import secrets
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
@@ -183,7 +184,11 @@ class SamplingOptions:
         }
         return chosen[self.sampler]()
 
-    def search_space(self, data: Data, prior: EdgePrior, score: Score) -> object:
+    def files(self) -> list[Path]:
+        """Return the results that are read."""
+        return [Path(name) for name in (self.space, self.start) if name is not None and Path(name).suffix]
+
+    def search_space(self, data: Data, prior: EdgePrior, score: Score, seed: int | None) -> object:
         """Make or read the search space; None leaves it to the sampler."""
         if self.alpha is not None and self.space not in ("pc", "iterative"):
             raise ParnidagError("--alpha belongs to --space pc or --space iterative: add one of them")
@@ -194,7 +199,7 @@ class SamplingOptions:
         if self.space == "pc":
             return space.pc(data, alpha=0.05 if self.alpha is None else self.alpha)
         if self.space == "iterative":
-            return space.iterative(data, prior=prior, score=score, alpha=self.alpha, seed=self.seed)
+            return space.iterative(data, prior=prior, score=score, alpha=self.alpha, seed=seed)
         if self.space == "all":
             import numpy as np
 
@@ -258,7 +263,7 @@ class RunningOptions:
     """Write every few seconds where the chains stand (FILE and FILE.draws). If it exists, go on from there; more
     --draws make a finished run longer."""
 
-    def check(self) -> None:
+    def check(self, data: Path) -> None:
         """Refuse what cannot work before hours are spent on it."""
         if self.processes is not None and self.dask is not None:
             raise ParnidagError("--processes and --dask exclude each other")
@@ -266,7 +271,22 @@ class RunningOptions:
             raise ParnidagError(f"--processes {self.processes} must be 1 or more")
         if self.dask is not None and not re.fullmatch(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+/?", self.dask):
             raise ParnidagError(f"--dask {self.dask}: write the address of the scheduler as tcp://host:port")
-        check_writable("--checkpoint", self.checkpoint)
+        check_writable("--checkpoint", self.checkpoint, data)
+
+    def files(self) -> list[Path]:
+        """Return the files of the checkpoint."""
+        from parnidag.run.checkpoint import draws_path
+
+        return [] if self.checkpoint is None else [self.checkpoint, draws_path(self.checkpoint)]
+
+    def seed(self, given: int | None) -> int | None:
+        """Return the seed of the run: with a checkpoint one that the same command finds again."""
+        if given is not None or self.checkpoint is None:
+            return given
+        from parnidag.run.checkpoint import read_manifest
+
+        saved = read_manifest(self.checkpoint)
+        return secrets.randbits(32) if saved is None else saved["identity"].get("seed")
 
     @contextlib.contextmanager
     def executor(self) -> Iterator[Any]:
@@ -314,8 +334,8 @@ class OutputOptions:
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False
     """Print nothing but errors."""
 
-    def check(self, data: Path) -> None:
-        """Refuse what cannot work before hours are spent on it."""
+    def check(self, data: Path, *read: Path) -> None:
+        """Refuse what cannot work before hours are spent on it, and what would overwrite a file that is read."""
         _check_readable(data)
         if not 0 <= self.threshold <= 1:
             raise ParnidagError(f"--threshold {self.threshold:g} must be between 0 and 1")
@@ -323,15 +343,18 @@ class OutputOptions:
             raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
         if self.quiet and self.output is None and self.edges_csv is None and self.report is None:
             raise ParnidagError("--quiet without --output, --edges-csv or --report would leave nothing of the result")
-        check_writable("--output", self.output, data)
-        check_writable("--edges-csv", self.edges_csv, data, self.output)
-        check_report(self.report, data, self.output, self.edges_csv)
+        check_writable("--output", self.output, data, *read)
+        check_writable("--edges-csv", self.edges_csv, data, self.output, *read)
+        check_report(self.report, data, self.output, self.edges_csv, *read)
 
-    def deliver(self, posterior: Posterior, saved: bool = False) -> None:
-        """Save first, unless that has been done, so that nothing on the screen can cost the result; then print."""
+    def deliver(self, posterior: Posterior, saved: bool | None = None) -> None:
+        """Save first, so that nothing on the screen can cost the result; then print.
+
+        `saved` says whether that has been tried already, and with what success.
+        """
         from parnidag.simulation import write_csv
 
-        if self.output is not None and not saved:
+        if self.output is not None and saved is None:
             posterior.save(self.output)
         if self.edges_csv is not None:
             table = posterior.edge_probabilities
@@ -344,7 +367,7 @@ class OutputOptions:
             return
         print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
         print_conclusion(posterior)
-        for path in filter(None, (self.output, self.edges_csv, self.report)):
+        for path in filter(None, (None if saved is False else self.output, self.edges_csv, self.report)):
             say(f"Saved {path}")
         if self.output is None:
             say("The posterior itself was not saved: add -o posterior.nc to keep it.")

@@ -49,7 +49,9 @@ class ChainLog:
 
     def next_steps(self, seconds: float) -> int:
         """Return how many iterations a segment of about so many seconds has; it ends at a boundary at the latest."""
-        steps = max(FIRST_SEGMENT, int(self.rate * seconds))
+        # A first guess, and the least that is worth the way, unless a slow score would take more than a second for it.
+        least = min(FIRST_SEGMENT, int(self.rate) + 1) if self.rate > 0.0 else FIRST_SEGMENT
+        steps = max(least, int(self.rate * seconds))
         return min(steps, self.boundaries[0] - self.chain.iteration)
 
     def note_speed(self, done: int, seconds: float, aim: float) -> None:

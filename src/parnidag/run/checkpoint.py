@@ -127,6 +127,13 @@ def snapshot(log: ChainLog, draws: int) -> Snapshot:
     return Snapshot(facts, arrays)
 
 
+def remove_leftovers(path: Path) -> None:
+    """Remove what writers of this checkpoint left behind when they were killed; the draws must be locked."""
+    for left in path.parent.iterdir():
+        if left.name.startswith(f".{path.name}.") and left.suffix == ".tmp":
+            left.unlink(missing_ok=True)
+
+
 @dataclass
 class Checkpointer:
     """Writes the checkpoints of one run."""

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,10 +114,13 @@ class FileStore:
         """Why blocks wait in memory, if they do."""
         self._unknown: list[int] = []
         """Where blocks are that the checkpoint does not know of, before others that it does."""
-        self._file = _opened(path, must_exist=any(known))
+        self._file = _opened(path, any(known), "output" if temporary else "checkpoint")
+        _OPEN.add(self)
         try:
             _lock(self._file, path)
             self._end = self._find(known)
+            if temporary and os.name == "posix":
+                path.unlink()  # an open file stays without its name, and is gone whatever ends the process
         except BaseException:
             self._file.close()
             raise
@@ -237,6 +241,19 @@ class FileStore:
             self.path.unlink(missing_ok=True)
 
 
+_OPEN: WeakSet[FileStore] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """Close the copies that a forked process has: it would hold their locks for as long as it lives."""
+    for store in list(_OPEN):
+        store._file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 def write_all(file: IO[bytes], content: bytes) -> None:
     """Write to a file without buffer, which may take only a part at a time."""
     view = memoryview(content)
@@ -292,7 +309,7 @@ def _few(counts: list[int]) -> str:
     return f"[{', '.join(map(str, counts[:8]))}{', …' if len(counts) > 8 else ''}]"
 
 
-def _opened(path: Path, must_exist: bool) -> IO[bytes]:
+def _opened(path: Path, must_exist: bool, argument: str) -> IO[bytes]:
     """Open the file to read and write, as it is; make it if it need not exist."""
     try:
         if path.exists() and not path.is_file():
@@ -300,7 +317,7 @@ def _opened(path: Path, must_exist: bool) -> IO[bytes]:
         flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | (0 if must_exist else os.O_CREAT)
         return open(os.open(path, flags, 0o666), "r+b", buffering=0)  # noqa: PTH123
     except OSError as error:
-        raise ParnidagError(f"checkpoint: the draws that belong to it cannot be opened: {error}") from error
+        raise ParnidagError(f"{argument}: the draws that belong to it cannot be opened: {error}") from error
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

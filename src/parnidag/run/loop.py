@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from parnidag._types import Floats
-from parnidag.errors import ParnidagError
+from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
 from parnidag.graph import Adjacency
 from parnidag.progress import ChainStatus, Progress
 from parnidag.run.chain_log import ChainLog
@@ -40,6 +40,11 @@ SILENCE_SECONDS = 60.0
 
 Waiting = dict[Future[Any], tuple[ChainLog, int]]
 """Segments under way: whose they are and how many steps they have."""
+
+
+def _let_go(resumed: tuple[Shared, list[ChainLog], Checkpointer]) -> None:
+    """Close what was opened for a run that was interrupted meanwhile: nobody else could resume it."""
+    resumed[2].store.close()
 
 
 class Run:
@@ -132,7 +137,7 @@ class Run:
         """Go on where a checkpoint says that the chains stand, instead of `prepare`."""
         with self.stage(progress, "checkpoint"):
             shared, self.logs, checkpointer = interruptibly(
-                partial(resume, path, self.target, self.sampler, self.plan, identity)
+                partial(resume, path, self.target, self.sampler, self.plan, identity), discard=_let_go
             )
             self._take(shared.prepared)
             self.starts, self.space, self.prior = shared.starts, shared.space, shared.prior
@@ -250,28 +255,35 @@ class Run:
 
     def _stop(self, pool: Pool, waiting: Waiting) -> None:
         """Let the running segments end and keep what they made; elsewhere only those that come back soon."""
+        if not pool.in_place:  # futures of clusters can always be cancelled, even those whose results are on their way
+            wait(waiting, timeout=PATIENCE_SECONDS)
         for future in waiting:
             future.cancel()
-        left = {future for future in waiting if not future.cancelled()}
-        late = wait(left, timeout=PATIENCE_SECONDS).not_done
+        left = {future: log for future, (log, _) in waiting.items() if not future.cancelled()}
+        waiting.clear()
+        late = wait(left, timeout=PATIENCE_SECONDS if pool.in_place else 0.0).not_done
         if late and pool.in_place:
             if self.draws() == 0:  # most likely they are still compiling, and there is nothing to keep
                 pool.abandoned = self._abandoned = True
                 return
             wait(late)
-        for future in left:
-            if not future.done() or future.cancelled() or future.exception() is not None:
-                continue  # nothing of it has come back, or it never began
-            try:
-                segment = pool.result(future)
-            except Exception:
-                if pool.in_place:  # its chain was changed and is of no use now
-                    raise
-            else:
-                if segment is not None:
-                    self._absorb(waiting[future][0], segment, pool.seconds)
+        for future, log in left.items():
+            self._take_last(pool, future, log)
+
+    def _take_last(self, pool: Pool, future: Future[Any], log: ChainLog) -> None:
+        """Keep a segment that ended while the run was stopping, if it came back whole."""
+        try:
+            segment = pool.result(future) if future.done() else None
+        except BaseException:
+            if pool.in_place:  # its chain was changed and is of no use now
+                raise
+        else:
+            if segment is not None:
+                self._absorb(log, segment, pool.seconds)
 
     def _checkpoint(self, log: ChainLog, running: int, progress: Progress) -> None:
+        if self._checkpointer is not None and log.finished:
+            self._checkpointer.keep(log)
         if self._checkpointer is not None and self._checkpointer.see(log, running):
             self._note_trouble(progress)
 
@@ -310,8 +322,8 @@ class Run:
         if self.stopped == "SIGINT":
             raise KeyboardInterrupt(nothing)
         if self.stopped == "SIGTERM":
-            raise SystemExit(143)
-        raise ParnidagError(f"{self.stopped}; {nothing}")
+            raise TerminatedError(nothing)
+        raise WorkersLostError(f"{self.stopped}; {nothing}")
 
     def _status(self, log: ChainLog) -> ChainStatus:
         totals = self.sampler.totals(log.chain)

@@ -44,14 +44,14 @@ class Plan:
         return [*inner, self.total] if self.total > finished else []
 
 
-def merging(batches: int, length: int, total: int) -> int:
-    """Return how many neighbouring batches of a finished run become one when it is extended to `total` iterations.
+def merging(length: int, total: int) -> int:
+    """Return how many neighbouring batches of this length become one when a run is extended to `total` iterations.
 
     The longer run has at most twice as many batches as usual.
 
     Examples
     --------
-    >>> merging(20, 50, total=2000), merging(20, 50, total=10_000)
+    >>> merging(50, total=2000), merging(50, total=10_000)
     (1, 5)
     """
-    return max(1, -(-total // (2 * max(batches, BATCHES) * length)))
+    return max(1, -(-total // (2 * BATCHES * length)))

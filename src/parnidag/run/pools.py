@@ -54,6 +54,8 @@ AWAY_SECONDS = 1.0
 """The same elsewhere, where each segment travels: what a lost worker costs."""
 BYTES_A_SECOND = 2e6
 """Heavier chains are away for longer, so that most of the time they are worked on and not carried about."""
+MOST_PROCESSES = 61
+"""Windows cannot wait for more."""
 MOST_FAILURES = 3
 """Losses of one chain in a row, without a segment of it between them, after which a run gives up."""
 _LOST = ("KilledWorker", "CommClosedError", "NoWorkerError")
@@ -236,7 +238,7 @@ def processes(count: int | None = None) -> Callable[[], Executor]:
     """
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
         raise ParnidagError(f"count must be a whole number, 1 or more, or None, got {count!r}")
-    workers = usable_cores() if count is None else count
+    workers = min(usable_cores(), MOST_PROCESSES if os.name == "nt" else 2**20) if count is None else count
     return partial(ProcessPoolExecutor, workers, mp_context=get_context("spawn"), initializer=_live_with_parent)
 
 
@@ -296,6 +298,9 @@ def open_pool(executor: Executors | None, work: Work, chains: int) -> Iterator[P
     pool = _pool_for(executor, work, chains)
     try:
         yield pool
+    except KeyboardInterrupt:  # a second Ctrl-C: nobody wants the running segments
+        pool.abandoned = True
+        raise
     finally:
         pool.close()
 

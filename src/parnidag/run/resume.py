@@ -17,7 +17,7 @@ from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
 from parnidag.run.chain_log import ChainLog
-from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path, read_manifest
+from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path, read_manifest, remove_leftovers
 from parnidag.run.container import Container
 from parnidag.run.draws import FileStore
 from parnidag.run.plan import Plan, merging
@@ -149,6 +149,7 @@ def begin_checkpoint(path: Path, run_identity: dict[str, Any], plan: Plan, share
         if path.exists():
             raise _taken(path)
         store.cut()
+        remove_leftovers(path)
     except BaseException:
         store.close()
         raise
@@ -201,6 +202,7 @@ def resume(
             if read_manifest(path) != container.manifest:  # since the draws are locked, nobody else writes
                 raise _taken(path)
             store.cut()
+            remove_leftovers(path)
         except BaseException:
             store.close()
             raise
@@ -243,9 +245,9 @@ def _extend(logs: list[ChainLog], plan: Plan, planned: int) -> None:
         return
     before = Plan(planned, plan.tune, plan.thin, plan.chains, plan.seed)
     first, second = before.boundaries()[:2]
-    length = max(second - first, 1)
-    group = merging(len(before.boundaries()) - 1, length, plan.draws * plan.thin)
     for log in logs:
+        length = log.batches[0][2] if log.batches else max(second - first, 1)
+        group = merging(length, plan.draws * plan.thin)
         if log.finished:
             log.merge_batches(group)
         log.boundaries += plan.further_boundaries(before.total, group * length)

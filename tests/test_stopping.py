@@ -1,0 +1,150 @@
+"""How runs end early: nothing twice, nothing lost, nothing left locked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import parnidag
+from parnidag.errors import ParnidagError
+from parnidag.progress import LiveProgress
+from parnidag.run.chain_log import ChainLog
+from parnidag.run.draws import FileStore
+from parnidag.run.loop import Run
+from parnidag.run.plan import merging
+from parnidag.run.signals import interruptibly
+
+
+def finished(result):
+    future = Future()
+    future.set_result(result)
+    return future
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_segment_that_came_back_is_taken_once_however_often_the_run_stops(in_place):
+    taken = []
+    pool = SimpleNamespace(in_place=in_place, seconds=1.0, abandoned=False, result=lambda future: future.result())
+    run = SimpleNamespace(_absorb=lambda log, segment, aim: taken.append((log, segment)), draws=lambda: 1)
+    run._take_last = lambda *arguments: Run._take_last(run, *arguments)
+    waiting = {finished("segment"): ("log", 5)}
+    Run._stop(run, pool, waiting)
+    Run._stop(run, pool, waiting)
+    assert taken == [("log", "segment")]
+
+
+def test_an_exception_of_a_chain_that_was_changed_in_place_is_not_passed_over():
+    pool = SimpleNamespace(in_place=True, seconds=1.0, abandoned=False, result=lambda future: future.result())
+    run = SimpleNamespace(_absorb=None, draws=lambda: 1)
+    run._take_last = lambda *arguments: Run._take_last(run, *arguments)
+    failed = Future()
+    failed.set_exception(SystemExit(3))
+    with pytest.raises(SystemExit):
+        Run._stop(run, pool, {failed: ("log", 5)})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_does_not_keep_the_lock(tmp_path):
+    """A forked pool outlives a killed parent; its copy of the file must not lock out the next run."""
+    script = """
+import os, sys, time
+from pathlib import Path
+from parnidag.run.draws import FileStore
+store = FileStore(Path(sys.argv[1]), [0])
+if os.fork() == 0:
+    time.sleep(60)
+    os._exit(0)
+print(os.getpid(), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    path = tmp_path / "run.ckpt.draws"
+    started = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, start_new_session=True
+    )
+    started.stdout.readline()
+    started.wait()
+    try:
+        FileStore(path, [0]).close()
+    finally:
+        os.killpg(started.pid, 9)
+        started.stdout.close()
+
+
+def test_two_runs_do_not_share_a_file(tmp_path):
+    store = FileStore(tmp_path / "run.ckpt.draws", [0])
+    with pytest.raises(ParnidagError, match="another run is writing"):
+        FileStore(tmp_path / "run.ckpt.draws", [0])
+    store.close()
+
+
+def test_draws_on_their_way_to_a_result_leave_no_file_behind(tmp_path):
+    store = FileStore(tmp_path / ".x.draws", [0], temporary=True)
+    assert os.name != "posix" or list(tmp_path.iterdir()) == []
+    store.close()
+
+
+def test_a_terminal_that_has_gone_costs_nothing():
+    class Gone:
+        encoding = "utf-8"
+
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+        def flush(self):
+            raise OSError(5, "Input/output error")
+
+    progress = LiveProgress(2, Gone(), time.monotonic)
+    progress._live = SimpleNamespace(console=SimpleNamespace(print=lambda *a, **k: Gone().write("")), __exit__=None)
+    progress.note("stopping")
+    progress._live = type("Broken", (), {"__exit__": lambda self, *details: Gone().flush()})()
+    progress.__exit__(None, None, None)
+
+
+def test_what_an_interrupted_set_up_still_makes_is_let_go(monkeypatch):
+    made, gone = threading.Event(), threading.Event()
+    real = threading.Thread.join
+
+    def interrupted(self, timeout=None):
+        if self.name == "parnidag-set-up":
+            raise KeyboardInterrupt
+        return real(self, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+
+    def work():
+        made.wait(10)
+        return "lock"
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptibly(work, discard=lambda result: gone.set())
+    made.set()
+    assert gone.wait(10)
+
+
+def test_extended_runs_keep_batches_of_one_length(tmp_path):
+    table = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
+    options = {"thin": 10, "tune": 200, "chains": 2, "seed": 1, "progress": False, "checkpoint": tmp_path / "run.ckpt"}
+    for draws in (40, 80, 120, 800):
+        lengths = parnidag.sample(table, draws=draws, **options).record.batch_iterations
+        assert lengths.sum() == 2 * 10 * draws
+        assert len(np.unique(lengths[:, :-1])) == 1
+        assert lengths.shape[1] <= 41
+    assert merging(20, total=8000) == 10
+
+
+def test_slow_scores_have_short_segments():
+    log = SimpleNamespace(rate=2.0, boundaries=[1000], chain=SimpleNamespace(iteration=0))
+    assert ChainLog.next_steps(log, 0.25) == 3
+    log.rate = 1e6
+    assert ChainLog.next_steps(log, 0.25) == 1000
