@@ -80,7 +80,7 @@ def fields():
 
 
 SPARSE = {"space": PATH_OF_CANDIDATES, "start": "empty"}
-LATE = (17, 13, 19, 20, 21)
+LATE = (17, 13, 19, 20, 21, 10, 11, 12, 14, 15, 16, 18)
 RUNS = {
     "MoveCounts": ("MC3", {}),
     "ReversalState": ("REV", SPARSE),
