@@ -32,7 +32,7 @@ SETTINGS = {
     "data": {"rows": 3, "kind": "continuous", "columns": [{"name": "a", "mean": 0.5}]},
     "move_costs": {"parni": 1.0},
 }
-lenient = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+lenient = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
