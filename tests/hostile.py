@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import strategies as st
 from made_results import HOSTILE as OF_REPORTS
 from plotting import HOSTILE as OF_PLOTS
 from test_exports import HOSTILE as OF_EXPORTS
@@ -115,3 +116,20 @@ def eliminated(matrix, parents, node):
             factor = part[row][k] / part[k][k]
             part[row] = [x - factor * y for x, y in zip(part[row], part[k], strict=True)]
     return determinant, part[-1][-1]
+
+
+def damaged(content, data):
+    """Return bytes with one place flipped, cut off, set or swapped with another, as hypothesis chooses."""
+    content = bytearray(content)
+    place = data.draw(st.integers(0, len(content) - 17))
+    kind = data.draw(st.sampled_from(["flip", "cut", "swap", "set"]))
+    if kind == "cut":
+        del content[place:]
+    elif kind == "swap":
+        here, there = slice(place, place + 16), slice(other := data.draw(st.integers(0, len(content) - 17)), other + 16)
+        content[here], content[there] = content[there], content[here]
+    elif kind == "flip":
+        content[place] ^= 1 << data.draw(st.integers(0, 7))
+    else:
+        content[place : place + 8] = data.draw(st.sampled_from([b"\xff" * 8, bytes(8), b"\x7f" * 8]))
+    return bytes(content)

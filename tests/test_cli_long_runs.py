@@ -171,3 +171,29 @@ def test_a_full_disk_at_the_end_leaves_the_screen_and_an_error(table, tmp_path, 
     assert "6 nodes" in said
     assert "Saved" not in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_grown_space_is_the_same_when_the_command_is_given_again(tmp_path, capsys):
+    """Without a seed it would be another one each time, and the checkpoint of another run."""
+    table, made = tmp_path / "wide.csv", simulate(15, 20, 60, 1)
+    write_csv(table, made.names, made.values)
+    for draws in (20, 30):
+        options = ["--draws", str(draws), "--thin", "20", "--chains", "2", "--space", "iterative", "-q"]
+        files = ["--checkpoint", str(tmp_path / "run.ckpt"), "-o", str(tmp_path / "posterior.nc")]
+        assert cli.run(["sample", str(table), *options, *files]) == 0, capsys.readouterr().err
+    assert parnidag.load(tmp_path / "posterior.nc").log_posterior.shape == (2, 30)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--checkpoint", "run.html", "--report", "run.html"],
+        ["--checkpoint", "run", "--edges-csv", "run.draws"],
+        ["-o", "old.nc", "--start", "old.nc"],
+        ["-o", "old.nc", "--space", "old.nc"],
+    ],
+)
+def test_no_file_of_a_command_overwrites_another(options, table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["sample", str(table), *options]) == 2
+    assert "would overwrite another file of this command" in capsys.readouterr().err

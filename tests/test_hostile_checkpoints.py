@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from hostile import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stopped_runs import contents, differences, rewritten, run, stopped
@@ -118,20 +119,7 @@ def test_other_files_are_refused(made, tmp_path, content):
 def test_damaged_bytes_are_refused_or_do_not_matter(made, wholes, tmp_path, data):
     path = fresh_copy(made, tmp_path)
     victim = data.draw(st.sampled_from([path, draws_path(path)]))
-    content = bytearray(victim.read_bytes())
-    place = data.draw(st.integers(0, len(content) - 1))
-    kind = data.draw(st.sampled_from(["flip", "cut", "swap", "set"]))
-    if kind == "cut":
-        del content[place:]
-    elif kind == "swap":
-        other = data.draw(st.integers(0, len(content) - 16))
-        content[place : place + 16], content[other : other + 16] = (
-            content[other : other + 16],
-            content[place : place + 16],
-        )
-    else:
-        content[place] = content[place] ^ 1 << data.draw(st.integers(0, 7)) if kind == "flip" else 255
-    victim.write_bytes(content)
+    victim.write_bytes(damaged(victim.read_bytes(), data))
     result = outcome(path)
     # Some bytes mean nothing, such as the date of a member; and draws after the last checkpoint are made again.
     assert result is None or differences(result, wholes["MC3"]) == []

@@ -13,6 +13,7 @@ import warnings
 import h5py
 import numpy as np
 import pytest
+from hostile import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_results import made_record
@@ -102,22 +103,7 @@ def use(posterior, folder):
 @lenient
 @given(st.data())
 def test_damaged_bytes(good, path, data):
-    content = bytearray(good)
-    place = data.draw(st.integers(0, len(content) - 17))
-    kind = data.draw(st.sampled_from(["flip", "cut", "swap", "set"]))
-    if kind == "cut":
-        del content[place:]
-    elif kind == "swap":
-        other = data.draw(st.integers(0, len(content) - 17))
-        content[place : place + 16], content[other : other + 16] = (
-            content[other : other + 16],
-            content[place : place + 16],
-        )
-    elif kind == "flip":
-        content[place] ^= 1 << data.draw(st.integers(0, 7))
-    else:
-        content[place : place + 8] = data.draw(st.sampled_from([b"\xff" * 8, bytes(8), b"\x7f" * 8]))
-    path.write_bytes(content)
+    path.write_bytes(damaged(good, data))
     posterior = opened(path)
     if posterior is not None:
         use(posterior, path.parent)

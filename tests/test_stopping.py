@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import Future
 from types import SimpleNamespace
 
@@ -14,7 +16,8 @@ import numpy as np
 import pytest
 
 import parnidag
-from parnidag.errors import ParnidagError
+from parnidag import api
+from parnidag.errors import ParnidagError, StoppedWarning
 from parnidag.progress import LiveProgress
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.draws import FileStore
@@ -148,3 +151,42 @@ def test_slow_scores_have_short_segments():
     assert ChainLog.next_steps(log, 0.25) == 3
     log.rate = 1e6
     assert ChainLog.next_steps(log, 0.25) == 1000
+
+
+# ── after the last iteration ──────────────────────────────────────────────────────────────────────────────────────────
+
+SHORT = {"draws": 20, "thin": 10, "tune": 100, "chains": 2, "seed": 1, "progress": False}
+
+
+def test_ctrl_c_while_the_result_is_written_does_not_cost_it(tmp_path, monkeypatch):
+    table = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
+    real = api.save_record
+
+    def interrupted(record, path):
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(record, path)
+
+    monkeypatch.setattr(api, "save_record", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests may ignore it
+    try:
+        parnidag.sample(table, **SHORT, output=tmp_path / "x.nc")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert parnidag.load(tmp_path / "x.nc").log_posterior.shape == (2, 20)
+
+
+def test_warnings_come_after_the_result_is_written(tmp_path, monkeypatch):
+    """Users turn warnings into errors; the file must be there all the same."""
+    table = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
+    execute = Run.execute
+
+    def ended_early(self, *arguments):
+        execute(self, *arguments)
+        self.stopped = "SIGTERM"
+
+    monkeypatch.setattr(Run, "execute", ended_early)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(StoppedWarning):
+            parnidag.sample(table, **SHORT, output=tmp_path / "x.nc")
+    assert parnidag.load(tmp_path / "x.nc").settings["stopped_by"] == "SIGTERM"

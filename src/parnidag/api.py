@@ -40,6 +40,7 @@ from parnidag.space.default import default_skeleton, grown
 from parnidag.space.given import as_space
 from parnidag.storage import load, save_record
 from parnidag.target import Target
+from parnidag.writing import why_not_writable
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
 
@@ -138,38 +139,32 @@ def sample(
     _check_output(output, kept)
     saved = None if kept is None else read_manifest(kept)
     if saved is not None:
+        remembered = saved["identity"]
         seed, tune, thin = (
-            saved["identity"].get(name) if given is None else given
+            remembered.get(name) if given is None else given
             for name, given in (("seed", seed), ("tune", tune), ("thin", thin))
         )
         _check_numbers(draws, tune, thin, chains)
-    seed = _seed(seed)
     table = as_data(data)
     target = _target(table, score, prior)
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 4 if tune is None else int(tune)
-    plan = Plan(int(draws), tune, thin, int(chains), seed)
+    plan = Plan(int(draws), tune, thin, int(chains), _seed(seed))
     check_memory(target, sampler, plan.chains)
     given = None if space is None else as_space(space, target.names)
-    starts = _start_graphs(start, target, plan.chains)
-    run = Run(target, sampler, plan, starts, given)
-    this = {} if kept is None else identity(target, sampler, plan, table.digest(), starts, given)
+    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
+    this = {} if kept is None else identity(target, sampler, plan, table.digest(), run.starts, given)
     if kept is not None and saved is not None:
         refuse_difference(kept, saved["identity"], this)
     try:
         with make_progress(progress, plan.chains) as display:
             if score is None or isinstance(score, str):
                 display.note(f"score: {target.score}")
-            if expected := time_in_words(target, sampler, plan.total * plan.chains):
-                display.note(expected)
             if kept is not None and saved is not None:
                 run.resume_from(kept, this, display)
             else:
                 _set_up(run, table, display)
-                if kept is not None:
-                    run.checkpoint_to(kept, this)
-                elif output is not None:
-                    run.store = _spool(Path(output), plan.chains)
+                _choose_store(run, kept, this, output)
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, output, began)
@@ -179,6 +174,8 @@ def sample(
 
 def _set_up(run: Run, table: Data, display: Progress) -> None:
     """Do everything that comes before the first iteration."""
+    if expected := time_in_words(run.target, run.sampler, run.plan.total * run.plan.chains):
+        display.note(expected)
     with run.stage(display, "prior"):
         run.prior = interruptibly(partial(_prior_marginals, run.target))
     if run.space is None:
@@ -186,10 +183,16 @@ def _set_up(run: Run, table: Data, display: Progress) -> None:
     run.prepare(display)
 
 
-def _spool(output: Path, chains: int) -> FileStore:
-    """Return a place for draws beside the file that they are meant for."""
-    path = output.with_name(f".{output.name}.{secrets.token_hex(4)}.draws")
-    return FileStore(path, [0] * chains, temporary=True)
+def _choose_store(
+    run: Run, checkpoint: Path | None, this: dict[str, Any], output: str | os.PathLike[str] | None
+) -> None:
+    """Let draws go to the files of a checkpoint, or beside the file they are meant for; else they stay in memory."""
+    if checkpoint is not None:
+        run.checkpoint_to(checkpoint, this)
+    elif output is not None:
+        target = Path(output)
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws")
+        run.store = FileStore(path, [0] * run.plan.chains, temporary=True)
 
 
 def _checkpoint_path(checkpoint: object) -> Path | None:
@@ -209,12 +212,9 @@ def _check_output(output: object, checkpoint: Path | None) -> None:
     path = Path(output)
     if path.suffix != ".nc":
         raise ParnidagError(f"output is a netCDF file, so name it *.nc, not {path}")
-    if not path.parent.is_dir():
-        raise ParnidagError(f"output: cannot write {path}: the folder {path.parent} does not exist")
-    if path.is_dir():
-        raise ParnidagError(f"output: cannot write {path}: it is a folder")
-    if not os.access(path.parent, os.W_OK):
-        raise ParnidagError(f"output: cannot write {path}: the folder {path.parent} may not be written to")
+    problem = why_not_writable(path)
+    if problem is not None:
+        raise ParnidagError(f"output: cannot write {path}: {problem}")
     if checkpoint is not None and checkpoint.resolve() == path.resolve():
         raise ParnidagError(f"output and checkpoint are the same file, {path}")
 

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
+def why_not_writable(path: Path) -> str | None:
+    """Say why no file can be put there; None if one can, as far as is known beforehand."""
+    if not path.parent.is_dir():
+        return f"the folder {path.parent} does not exist"
+    if path.is_dir():
+        return "it is a folder"
+    if not os.access(path.parent, os.W_OK):
+        return f"the folder {path.parent} may not be written to"
+    return None
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str], example: str = "graph.txt") -> Iterator[Path]:
     """Give a temporary file to fill, and put it in the place of `path` when the block ends without an error.
@@ -33,10 +44,10 @@ def replacing(path: str | os.PathLike[str], example: str = "graph.txt") -> Itera
         The file to write now. It is in the same folder: a rename is one step only within a file system.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise ParnidagError(f"path: cannot write {target}: the folder {target.parent} does not exist")
-    if target.is_dir():
-        raise ParnidagError(f"path: cannot write {target}: it is a folder; name a file, for example {example}")
+    problem = why_not_writable(target)
+    if problem is not None:
+        advice = f"; name a file, for example {example}" if target.is_dir() else ""
+        raise ParnidagError(f"path: cannot write {target}: {problem}{advice}")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary

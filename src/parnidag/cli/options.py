@@ -22,6 +22,7 @@ from cyclopts import Group, Parameter, Token
 from parnidag.cli.screens import print_conclusion, print_edges, say
 from parnidag.errors import ParnidagError
 from parnidag.inputs import why_not_readable
+from parnidag.writing import why_not_writable
 
 if TYPE_CHECKING:
     from parnidag.data.table import Data
@@ -426,11 +427,8 @@ def check_writable(option: str, path: Path | None, *others: Path | None) -> None
     """Refuse a file that cannot be written, or that another option of this command names too."""
     if path is None:
         return
-    if not path.parent.is_dir():
-        raise ParnidagError(f"{option} {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ParnidagError(f"{option} {path} is a folder, not a file name")
-    if not os.access(path.parent, os.W_OK):
-        raise ParnidagError(f"{option} {path}: the folder {path.parent} may not be written to")
+    problem = why_not_writable(path)
+    if problem is not None:
+        raise ParnidagError(f"{option} {path}: {problem}")
     if path.resolve() in [other.resolve() for other in others if other is not None]:
         raise ParnidagError(f"{option} {path} would overwrite another file of this command")

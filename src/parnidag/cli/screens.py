@@ -91,6 +91,8 @@ def in_option_words(text: str) -> str:
     text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
     text = re.sub(r"^path: ", "", text)  # on the command line a file has no name but its own
     text = re.sub(r"^truth: ", "--truth: ", text)
+    text = re.sub(r"the folder (\S+) does not exist", r"there is no folder \1", text)
+    text = text.replace(": it is a folder", " is a folder, not a file name")
     text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
     text = re.sub(r"\bkind=['\"](\w+)['\"]", r"--kind \1", text)
     for ours, theirs in (

@@ -22,6 +22,7 @@ from parnidag.run.container import Container, write_container
 from parnidag.run.draws import FileStore
 from parnidag.samplers.state import Arrays, chain_state
 from parnidag.wording import one_line
+from parnidag.writing import why_not_writable
 
 FORMAT = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
@@ -55,8 +56,9 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
     """Return what a checkpoint says of itself, None if there is none yet."""
     if path.is_dir():
         raise ParnidagError(f"checkpoint: {path} is a folder; name a file, for example run.ckpt")
-    if not path.parent.is_dir():
-        raise ParnidagError(f"checkpoint: the folder {path.parent} does not exist")
+    problem = why_not_writable(path)
+    if problem is not None:
+        raise ParnidagError(f"checkpoint: {problem}")
     if not path.exists():
         return None
     if not path.is_file():  # a pipe would be waited for without end

@@ -57,7 +57,6 @@ class Run:
         plan: Plan,
         starts: list[Adjacency] | None,
         space: SearchSpace | None = None,
-        store: DrawStore | None = None,
     ) -> None:
         self.target, self.sampler, self.plan = target, sampler, plan
         self.starts, self.space = starts, space
@@ -70,7 +69,7 @@ class Run:
         self.prior: Floats | None = None
         """How probable each edge is before the data."""
         self.logs: list[ChainLog] = []
-        self.store: DrawStore = MemoryStore(plan.chains) if store is None else store
+        self.store: DrawStore = MemoryStore(plan.chains)
         self.timings: dict[str, float] = {}
         self.stopped: str | None = None
         """Why the run ended early: the name of a signal, or what happened to the workers; None if it did not."""

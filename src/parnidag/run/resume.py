@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -145,19 +146,22 @@ def _space(target: Target, described: dict[str, Any]) -> SearchSpace:
 def begin_checkpoint(path: Path, run_identity: dict[str, Any], plan: Plan, shared: Shared) -> Checkpointer:
     """Return the writer of a new run's checkpoints; an old file of draws without a checkpoint is of no use."""
     store = FileStore(draws_path(path), [0] * plan.chains)
+    _make_ours(store, path, taken=path.exists)
+    return Checkpointer(path, store, _manifest(run_identity, plan, shared), shared.arrays())
+
+
+def _make_ours(store: FileStore, path: Path, taken: Callable[[], bool]) -> None:
+    """Clear away what others left of this checkpoint, unless one of them has just written it."""
     try:
-        if path.exists():
-            raise _taken(path)
+        if taken():
+            raise ParnidagError(
+                f"checkpoint: another run has written {path} at this moment; try again, or use another file"
+            )
         store.cut()
         remove_leftovers(path)
     except BaseException:
         store.close()
         raise
-    return Checkpointer(path, store, _manifest(run_identity, plan, shared), shared.arrays())
-
-
-def _taken(path: Path) -> ParnidagError:
-    return ParnidagError(f"checkpoint: another run has written {path} at this moment; try again, or use another file")
 
 
 def _manifest(run_identity: dict[str, Any], plan: Plan, shared: Shared) -> dict[str, Any]:
@@ -198,14 +202,8 @@ def resume(
             raise container.damaged(error) from error
         _extend(logs, plan, planned)
         store = FileStore(draws_path(path), known, target.n_nodes**2)
-        try:
-            if read_manifest(path) != container.manifest:  # since the draws are locked, nobody else writes
-                raise _taken(path)
-            store.cut()
-            remove_leftovers(path)
-        except BaseException:
-            store.close()
-            raise
+        # Since the draws are locked, nobody else writes: whoever did before has changed the checkpoint.
+        _make_ours(store, path, taken=lambda: read_manifest(path) != container.manifest)
     return shared, logs, Checkpointer(path, store, _manifest(run_identity, plan, shared), shared.arrays())
 
 
