@@ -13,6 +13,7 @@ from judging import assert_same_run
 
 import parnidag
 from parnidag import cli
+from parnidag.cli.options import RunningOptions
 from parnidag.simulation import simulate, write_csv
 
 PATIENCE = 240.0
@@ -182,6 +183,10 @@ def test_a_grown_space_is_the_same_when_the_command_is_given_again(tmp_path, cap
         files = ["--checkpoint", str(tmp_path / "run.ckpt"), "-o", str(tmp_path / "posterior.nc")]
         assert cli.run(["sample", str(table), *options, *files]) == 0, capsys.readouterr().err
     assert parnidag.load(tmp_path / "posterior.nc").log_posterior.shape == (2, 30)
+    seed = parnidag.load(tmp_path / "posterior.nc").settings["seed"]
+    assert RunningOptions(checkpoint=tmp_path / "run.ckpt").seed(None) == seed
+    assert isinstance(RunningOptions(checkpoint=tmp_path / "new.ckpt").seed(None), int)
+    assert RunningOptions(checkpoint=tmp_path / "run.ckpt").seed(7) == 7
 
 
 @pytest.mark.parametrize(

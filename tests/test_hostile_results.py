@@ -21,6 +21,7 @@ from made_results import made_record
 from parnidag import ParnidagError, load
 from parnidag.cli import main
 from parnidag.storage import save_record
+from parnidag.stored import StoredFile
 
 SPACE = {"edges": [1, 2], "best": [1], "log_posterior": -1.0, "rounds": [[1, 2.0, 3.0]], "seconds": 1.0}
 SETTINGS = {
@@ -325,3 +326,15 @@ def test_a_few_bytes_that_claim_to_be_gigabytes_take_no_memory(path):
     )
     wanted = ["log_posterior", "graph_index", "batch_counts", "graph_offsets", "edge_codes", "node", "zeros"]
     assert done.stdout.split() == wanted, done.stderr
+
+
+def test_a_mapped_array_must_lie_in_the_file(path, monkeypatch):
+    """Looking at pages beyond the end of a file would end the process."""
+    monkeypatch.setattr("parnidag.stored.MAPPED_FROM_BYTES", 1)
+    with h5py.File(path, "a") as file:
+        file["raw"] = np.arange(1000.0)
+    with StoredFile(path) as stored:
+        assert stored.array("raw", np.float64)[-1] == 999.0
+        stored._size = 100
+        with pytest.raises(ValueError, match="beyond the end of the file"):
+            stored.array("raw", np.float64)

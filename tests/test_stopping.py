@@ -23,6 +23,7 @@ from parnidag.run.chain_log import ChainLog
 from parnidag.run.draws import FileStore
 from parnidag.run.loop import Run
 from parnidag.run.plan import merging
+from parnidag.run.pools import open_pool
 from parnidag.run.signals import interruptibly
 
 
@@ -151,6 +152,18 @@ def test_slow_scores_have_short_segments():
     assert ChainLog.next_steps(log, 0.25) == 3
     log.rate = 1e6
     assert ChainLog.next_steps(log, 0.25) == 1000
+
+
+def test_a_second_ctrl_c_does_not_wait_for_threads():
+    def interrupted():
+        with open_pool(None, None, 1) as pool:
+            pool.executor.submit(time.sleep, 3)
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - began < 2
 
 
 # ── after the last iteration ──────────────────────────────────────────────────────────────────────────────────────────
