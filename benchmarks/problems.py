@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import parnidag
+from benchmarks.networks import MissingData, known_network
 from parnidag.data import Data
 from parnidag.graph import topological_order
 from parnidag.prior import EdgePrior
@@ -23,7 +23,7 @@ SHAPES = {"protein": ("sachs.csv", 11, 17, 853), "gsim100": ("gsim100.csv", 100,
 RANDOM_NETWORKS = {"strong50": (50, 100, 1000), "strong100": (100, 200, 1000), "dense": (20, 95, 200)}
 """Nodes, edges and rows: strong signals, which make steep valleys between graphs, and half of all possible edges."""
 KNOWN_NETWORKS = {f"{net}-N{rows}": (net, rows) for net in ("ecoli70", "arth150") for rows in (100, 1000)}
-"""Networks whose coefficients are in the data folder, and rows to draw from them."""
+"""Networks whose coefficients others have published, and rows to draw from them."""
 DISCRETE_NETWORKS = {"classes8": (8, 8, 5000), "classes37": (37, 46, 10_000), "classes56": (56, 66, 10_000)}
 """Nodes, edges and rows of random networks of classes: the sizes of the networks asia, alarm and hailfinder."""
 UNDER_BGE = ("protein", "gsim100", "strong50", "strong100", "ecoli70-N100")
@@ -85,23 +85,13 @@ def from_discrete_network(name: str, data_dir: Path | None, seed: int) -> Proble
 
 
 def from_network(name: str, data_dir: Path | None, seed: int) -> Problem | None:
-    """Draw rows from a linear Gaussian network; None without a folder that holds its coefficients."""
+    """Draw rows from a linear Gaussian network; None when neither the folder nor a package holds it."""
     net, rows = KNOWN_NETWORKS[name]
-    if data_dir is None or not (data_dir / f"{net}_nodes.csv").exists():
+    try:
+        network = known_network(net, data_dir)
+    except MissingData:
         return None
-    nodes = pd.read_csv(data_dir / f"{net}_nodes.csv", dtype={"node": str}).set_index("node")
-    edges = pd.read_csv(data_dir / f"{net}_edges.csv", dtype={"from": str, "to": str})
-    weights = np.zeros((len(nodes), len(nodes)))
-    place = {node: k for k, node in enumerate(nodes.index)}
-    weights[[place[node] for node in edges["from"]], [place[node] for node in edges["to"]]] = edges["coef"]
-    order = topological_order(weights != 0)
-    if order is None:
-        raise ValueError(f"the edges of {net} form a cycle")
-    noise = np.random.default_rng(seed).standard_normal((rows, len(nodes)))
-    values = nodes["intercept"].to_numpy() + noise * nodes["sd"].to_numpy()
-    for j in order:
-        values[:, j] += values @ weights[:, j]
-    return build(name, Data(values, names=list(nodes.index)), seed)
+    return build(name, Data(network.draw(rows, seed), names=list(network.nodes)), seed)
 
 
 def from_random_network(name: str, data_dir: Path | None, seed: int) -> Problem:
@@ -116,7 +106,7 @@ LOADERS: dict[str, Callable[[Path | None, int], Problem | None]] = {
     **{name: partial(from_discrete_network, name) for name in DISCRETE_NETWORKS},
     **{f"{name}-bge": partial(under_bge, f"{name}-bge") for name in UNDER_BGE},
 }
-"""Every problem by name: (data folder, seed of simulated data) → problem, None when it needs the folder."""
+"""Every problem by name: (data folder, seed of simulated data) → problem, None when its data are missing."""
 
 
 def replicate(name: str, data_dir: Path | None, number: int) -> Problem | None:

@@ -1,0 +1,144 @@
+"""The networks and the data that others have published, from the files of Python packages or from a folder.
+
+The linear Gaussian networks are those of the R package bnlearn's repository, which pgmpy carries; the protein data
+(Sachs et al., 2005) are those that cdt carries, the graph that experts drew for them pgmpy's. The packages' files are
+read without importing the packages: cdt's import needs torch, and nothing of either is run. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from parnidag import Data
+from parnidag.graph import topological_order
+
+NETWORKS = ("ecoli70", "magic-niab", "magic-irri", "arth150")
+PGMPY, CDT = "pgmpy==1.1.2", "cdt==0.6.0"
+"""Releases that hold the files; cdt is for its file alone, so it is installed without what it depends on."""
+MODELS, PROTEIN = "utils/example_models", "data/resources/cyto_full_data.csv"
+PROTEIN_ROWS = 853
+"""The first of the file's 7466 rows: those without an intervention, which the paper uses."""
+PROTEINS = {"Akt": "pakts473", "Erk": "p44/42", "Jnk": "pjnk", "Mek": "pmek", "Plcg": "plcg", "Raf": "praf"}
+"""Names in pgmpy's graph, where they differ from the columns of the data."""
+
+
+class MissingData(Exception):  # noqa: N818 — it names what happened
+    """A file is neither in the folder nor in an installed package; the message says what would help."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A linear Gaussian network: child = intercept + Σ weight · parent + deviation · noise."""
+
+    name: str
+    nodes: tuple[str, ...]
+    weights: NDArray[np.float64]
+    """Parent × child."""
+    intercepts: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    """Standard deviations of the noise."""
+
+    @property
+    def adjacency(self) -> NDArray[np.bool_]:
+        """The edges, parent × child."""
+        return self.weights != 0
+
+    def draw(self, rows: int, seed: int) -> NDArray[np.float64]:
+        """Draw rows from the network; the same for the same seed."""
+        order = topological_order(self.adjacency)
+        if order is None:
+            raise ValueError(f"the edges of {self.name} form a cycle")
+        noise = np.random.default_rng(seed).standard_normal((rows, len(self.nodes)))
+        values = self.intercepts + noise * self.deviations
+        for j in order:
+            values[:, j] += values @ self.weights[:, j]
+        return values
+
+
+def known_network(name: str, folder: Path | None = None) -> Network:
+    """Return one of `NETWORKS`, from the folder's CSV files if it has them, else from pgmpy's files."""
+    if name not in NETWORKS:
+        raise ValueError(f"unknown network {name!r}; known: {', '.join(NETWORKS)}")
+    stem = name.replace("-", "_")
+    if folder is not None and (folder / f"{stem}_nodes.csv").exists():
+        return _from_tables(name, folder / f"{stem}_nodes.csv", folder / f"{stem}_edges.csv")
+    wanted = f"a folder with {stem}_nodes.csv and {stem}_edges.csv"
+    return _from_pgmpy(name, _package_file(PGMPY, f"{MODELS}/{name}.json", wanted))
+
+
+def protein(folder: Path | None = None) -> Data:
+    """Return the 11 proteins in 853 cells, from the folder's sachs.csv or from cdt's file."""
+    if folder is not None and (folder / "sachs.csv").exists():
+        return Data(folder / "sachs.csv")
+    return Data(pd.read_csv(_package_file(CDT, PROTEIN, "a folder with sachs.csv"), nrows=PROTEIN_ROWS))
+
+
+def protein_truth(folder: Path | None = None) -> NDArray[np.bool_]:
+    """Return the experts' 17 edges on the proteins, parent × child, in the order of the columns of `protein`."""
+    if folder is not None and (folder / "sachs_dag.csv").exists():
+        return pd.read_csv(folder / "sachs_dag.csv").to_numpy() != 0
+    columns = protein(folder).names
+    model = _package_file(PGMPY, f"{MODELS}/sachs.bif.gz", "a folder with sachs_dag.csv")
+    pairs = ((PROTEINS.get(parent, parent), PROTEINS.get(child, child)) for parent, child in _edges_of_bif(model))
+    return _matrix(columns, ((parent, child, 1.0) for parent, child in pairs)) != 0
+
+
+def _package_file(release: str, path: str, otherwise: str) -> Path:
+    """Return the path of a file in an installed package, which is not imported for it."""
+    package = release.partition("==")[0]
+    spec = find_spec(package)
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(location) / path).exists():
+            return Path(location) / path
+    why = f"{package} is not installed" if spec is None else f"the installed {package} has no {path}"
+    install = f"pip install {'--no-deps ' if release == CDT else ''}{release}"
+    raise MissingData(f"{why}: {install}, or give --data {otherwise}")
+
+
+def _matrix(nodes: Iterable[str], edges: Iterable[tuple[str, str, float]]) -> NDArray[np.float64]:
+    place = {node: k for k, node in enumerate(nodes)}
+    weights = np.zeros((len(place), len(place)))
+    for parent, child, weight in edges:
+        weights[place[parent], place[child]] = weight
+    return weights
+
+
+def _from_tables(name: str, nodes_file: Path, edges_file: Path) -> Network:
+    if not edges_file.exists():
+        raise MissingData(f"{nodes_file.parent} has {nodes_file.name} but no {edges_file.name}")
+    # names can be numbers (arth150) or "NA": as text they stay what they are
+    nodes = pd.read_csv(nodes_file, dtype={"node": str}, keep_default_na=False)
+    edges = pd.read_csv(edges_file, dtype={"from": str, "to": str}, keep_default_na=False)
+    names = tuple(nodes["node"])
+    weights = _matrix(names, zip(edges["from"], edges["to"], edges["coef"], strict=True))
+    return Network(name, names, weights, nodes["intercept"].to_numpy(float), nodes["sd"].to_numpy(float))
+
+
+def _from_pgmpy(name: str, file: Path) -> Network:
+    model = json.loads(file.read_text(encoding="utf-8"))
+    names, local = tuple(model["nodes"]), model["cpds"]
+    edges = (
+        (parent, child, local[child]["coefficients"][parent][0])
+        for child in names
+        for parent in local[child]["parents"]
+    )
+    intercepts = np.array([local[node]["coefficients"]["(Intercept)"][0] for node in names])
+    deviations = np.sqrt([local[node]["variance"][0] for node in names])
+    return Network(name, names, _matrix(names, edges), intercepts, deviations)
+
+
+def _edges_of_bif(file: Path) -> list[tuple[str, str]]:
+    """Return the (parent, child) pairs of a BIF file, whose tables are headed `probability ( child | parents )`."""
+    with gzip.open(file, "rt", encoding="utf-8") as opened:
+        heads = re.findall(r"probability\s*\(([^|)]*)\|([^)]*)\)", opened.read())
+    return [(parent.strip(), child.strip()) for child, parents in heads for parent in parents.split(",")]
