@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import parnidag
-from benchmarks.networks import MissingData, known_network
+from benchmarks.networks import MissingData, known_network, protein
 from parnidag.data import Data
 from parnidag.graph import topological_order
 from parnidag.prior import EdgePrior
@@ -47,6 +49,17 @@ def load(name: str, data_dir: Path | None, seed: int = 1) -> Problem:
     if data_dir is not None and (data_dir / file).exists():
         return build(name, Data(data_dir / file))
     return simulated(f"{name}-like, simulated", nodes, edges, rows, seed)
+
+
+@functools.cache
+def paper_problem(name: str, path: str | None) -> Problem:
+    """Return "protein" or "gsim100": from a file, a folder, an installed package, or simulated of the same shape."""
+    if path is not None and not Path(path).is_dir():
+        return build(name, Data(path))
+    if name == "protein":
+        with contextlib.suppress(MissingData):
+            return build(name, protein(None if path is None else Path(path)))
+    return load(name, None if path is None else Path(path))
 
 
 def simulated(name: str, nodes: int, edges: int, rows: int, seed: int = 1) -> Problem:

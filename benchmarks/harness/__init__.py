@@ -1,0 +1,1 @@
+"""What every study stands on: tasks, processes that run them, a store of what they found, and tables of it."""

@@ -1,0 +1,95 @@
+"""One piece of a study: a function to call in a process of its own, and everything that decides its result."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+import parnidag
+from parnidag._jit import cache_folder
+
+Status = Literal["done", "missing", "failed", "stopped", "crashed"]
+KEPT: tuple[Status, ...] = ("done", "failed", "stopped")
+"""What would happen again. A library may be installed later, and a crash may have been the machine's."""
+
+
+class MissingLibrary(Exception):  # noqa: N818 — it names what happened
+    """A package that a method needs is not installed; the message says how to get it."""
+
+
+class Impossible(Exception):  # noqa: N818 — it names what happened
+    """A method cannot do this; the message says why."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call of `function`, "module:name", with `settings` and `place` as keyword arguments."""
+
+    function: str
+    settings: Mapping[str, Any]
+    """Everything that decides the result, in a form that JSON can hold."""
+    labels: Mapping[str, Any]
+    """What the task is called in tables: the first columns of its rows."""
+    place: Mapping[str, Any] = field(default_factory=dict)
+    """What does not decide the result, such as the folder that data are read from."""
+    version: str = ""
+    """Of the library that does the work; parnidag's own when empty."""
+    limit: float | None = None
+    """CPU seconds after which the process is ended."""
+
+    @property
+    def digest(self) -> str:
+        """A name for the result: the same settings, version and limit give the same one."""
+        known = {
+            "function": self.function,
+            "settings": self.settings,
+            "version": self.version or own_version(),
+            "limit": self.limit,
+        }
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
+
+    def describe(self) -> str:
+        """Return the labels on one line."""
+        return ", ".join(str(value) for value in self.labels.values())
+
+    def run(self) -> Outcome:
+        """Call the function; what it cannot do becomes part of the outcome."""
+        module, name = self.function.split(":")
+        function = getattr(importlib.import_module(module), name)
+        try:
+            outcome = function(**self.settings, **self.place)
+        except MissingLibrary as error:
+            return Outcome("missing", note=str(error))
+        except Impossible as error:
+            return Outcome("failed", note=str(error))
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+
+@functools.cache
+def own_version() -> str:
+    """Return the version of parnidag and of the compiled code behind it, which changes with every edit of a kernel."""
+    folder = cache_folder()
+    return f"parnidag {parnidag.__version__} {'' if folder is None else folder.name}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task found."""
+
+    status: Status = "done"
+    figures: Mapping[str, float | int | str | None] = field(default_factory=dict)
+    """The last columns of its row."""
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    note: str = ""
+    """Why there are no figures."""
+
+
+Found = list[tuple[Task, Outcome]]

@@ -1,0 +1,152 @@
+"""Table 1 and Figure 1: the protein data, against the exact posterior.
+
+The paper compares with a five-hour chain of partition MCMC. Eleven nodes can be summed exactly, so the errors here have
+no floor; what is left of order MCMC's after a long time is its bias.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+import parnidag
+from benchmarks.drawing import error_figure, trace_figure
+from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
+from benchmarks.harness.summaries import markdown_table, median_interval, scientific, scientific_range
+from benchmarks.harness.task import Found, Outcome, Task
+from benchmarks.methods import METHODS
+from benchmarks.problems import Problem, paper_problem
+from benchmarks.published import TABLE1 as PUBLISHED
+from benchmarks.published import TABLE1_SECONDS
+from benchmarks.timed import timed_chain
+
+CHOICE = ("adr", "parni-printed", "parni-gibbs", "parni", "order", "partition")
+MARKS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+"""CPU seconds at which errors are noted on the way."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of it: CPU seconds of a chain, and chains of each method."""
+
+    seconds: float
+    replications: int
+
+
+@functools.cache
+def exact_probabilities(path: str | None) -> np.ndarray:
+    """Return the exact edge probabilities; computed once in each process."""
+    return parnidag.exact(problem_at(path).data).edge_probabilities.to_numpy()
+
+
+def problem_at(path: str | None) -> Problem:
+    return paper_problem("protein", path)
+
+
+def run_chain(method: str, described: object, data: str, seconds: float, seed: int, path: str | None) -> Outcome:
+    """Run one chain and return its errors on the way."""
+    problem, chosen = problem_at(path), METHODS[method]
+    assert (problem.data.digest(), chosen.describe()) == (data, described)
+    truth = exact_probabilities(path)
+    chain = timed_chain(
+        problem,
+        chosen.sampler,
+        seconds,
+        seed,
+        space=chosen.space or "all",
+        search=chosen.search,
+        marks=MARKS,
+    )
+    errors = ((chain.probabilities - truth) ** 2).mean(axis=(1, 2))
+    times = np.array([*(mark for mark in MARKS if mark < seconds), seconds])
+    return Outcome(
+        figures={
+            "mse": float(errors[-1]),
+            "iterations": chain.iterations,
+            "cpu_seconds": chain.seconds,
+            "set_up_seconds": chain.set_up_seconds,
+            "best_log_posterior": chain.best_score,
+        },
+        arrays={"times": times, "errors": errors, "trace": chain.trace},
+    )
+
+
+def tasks(request: Request, size: Size) -> list[Task]:
+    """Return the chains, replication by replication, so that a busy hour hits all methods alike."""
+    path = None if request.data is None else str(request.data)
+    problem = problem_at(path)
+    return [
+        Task(
+            function="benchmarks.studies.table1:run_chain",
+            settings={
+                "method": name,
+                "described": METHODS[name].describe(),
+                "data": problem.data.digest(),
+                "seconds": request.seconds or size.seconds,
+                "seed": request.seed + replication,
+            },
+            labels={"data": problem.name, "method": name, "replication": replication},
+            place={"path": path},
+        )
+        for replication in range(request.replications or size.replications)
+        for name in request.chosen(CHOICE)
+    ]
+
+
+def report(request: Request, size: Size, found: Found) -> Report:
+    """Return errors beside the paper's, errors against time, and traces."""
+    seconds = request.seconds or size.seconds
+    lines = []
+    curves: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    traces: dict[str, np.ndarray] = {}
+    for (name,), members in grouped(found, ["method"]).items():
+        method = METHODS[str(name)]
+        outcomes = [outcome for _, outcome in members if outcome.status == "done"]
+        if not outcomes:
+            lines.append([method.label, "–", "–", members[0][1].note, ""])
+            continue
+        curves[method.label] = outcomes[0].arrays["times"], np.array([one.arrays["errors"] for one in outcomes])
+        traces[method.label] = outcomes[0].arrays["trace"]
+        published = PUBLISHED.get(method.peer or "")
+        lines.append(
+            [
+                method.label,
+                scientific_range(median_interval([float(one.figures["mse"]) for one in outcomes])),
+                f"{np.median([one.figures['iterations'] / one.figures['cpu_seconds'] for one in outcomes]):,.0f}",
+                str(len(outcomes)),
+                "" if published is None else scientific(published),
+            ]
+        )
+    table = markdown_table(
+        ["", f"MSE after {seconds:g} CPU s", "iterations/s", "chains", f"paper's, {TABLE1_SECONDS:g} s"], lines
+    )
+    data = found[0][0].labels["data"]
+    text = (
+        f"{data}: median over chains of the mean squared error of the edge probabilities (all n² positions) against "
+        f"the exact posterior, with the 95 % bootstrap interval of the median.\n\n{table}"
+    )
+    peers = {
+        METHODS[name].label: (TABLE1_SECONDS, PUBLISHED[METHODS[name].peer or ""])
+        for name in CHOICE
+        if METHODS[name].peer in PUBLISHED and METHODS[name].label in curves
+    }
+    return Report(
+        rows_of(found),
+        text,
+        {
+            "": error_figure(curves, peers, f"{data}: error against the exact posterior"),
+            "-trace": trace_figure(traces, f"{data}: log posterior along one chain"),
+        },
+    )
+
+
+TABLE1 = Study(
+    name="table1",
+    about="protein data: error of edge probabilities against the exact posterior, and traces",
+    methods=CHOICE,
+    sizes={"quick": Size(2.0, 3), "standard": Size(20.0, 10), "paper": Size(180.0, 20)},
+    tasks=tasks,
+    report=report,
+)
