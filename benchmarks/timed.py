@@ -35,6 +35,8 @@ PC_ALPHA = 0.05
 class TimedChain:
     """What is kept of a chain."""
 
+    marks: np.ndarray
+    """CPU seconds."""
     probabilities: np.ndarray
     """Of the edges after tuning, at each mark (mark × parent × child)."""
     best: np.ndarray
@@ -110,6 +112,7 @@ def _follow(walk: Walk, tune: int, marks: Sequence[float], set_up: float, prepar
         seen.append((chain.graph.visits - before) / (chain.iteration - first))
     best, score = best_graph(walk, prepared)
     return TimedChain(
+        marks=np.array(marks),
         probabilities=np.array(seen),
         best=best,
         best_score=score,
