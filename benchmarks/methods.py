@@ -42,3 +42,9 @@ METHODS: dict[str, Method] = {
     "iterative": Method("Iterative MCMC", IterativeMCMC(), search=True, space="pc", peer="Iterative MCMC"),
 }
 """By the name that `--methods` takes."""
+
+REFERENCES: dict[str, Method] = {
+    "reference": Method("reference", PARNI(), search=True),
+    "other": Method("other reference", ADR(exchange=0.1)),
+}
+"""Long chains that others are judged by."""

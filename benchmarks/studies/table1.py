@@ -14,13 +14,13 @@ import numpy as np
 
 import parnidag
 from benchmarks.drawing import error_figure, trace_figure
-from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
-from benchmarks.harness.summaries import markdown_table, median_interval, scientific, scientific_range
+from benchmarks.harness.study import Report, Request, Study, rows_of
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.methods import METHODS
 from benchmarks.problems import Problem, paper_problem
 from benchmarks.published import TABLE1 as PUBLISHED
 from benchmarks.published import TABLE1_SECONDS
+from benchmarks.studies.mse import curves_and_traces, error_table
 from benchmarks.timed import timed_chain
 
 CHOICE = ("adr", "parni-printed", "parni-gibbs", "parni", "order", "partition")
@@ -98,51 +98,36 @@ def tasks(request: Request, size: Size) -> list[Task]:
     ]
 
 
+def published(method: str) -> float | None:
+    """Return the paper's figure of a line."""
+    return PUBLISHED.get(METHODS[method].peer or "")
+
+
+def name(method: str) -> tuple[str]:
+    """Return what a line is called."""
+    return (METHODS[method].label,)
+
+
 def report(request: Request, size: Size, found: Found) -> Report:
     """Return errors beside the paper's, errors against time, and traces."""
-    seconds = request.seconds or size.seconds
-    lines = []
-    curves: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    traces: dict[str, np.ndarray] = {}
-    for (name,), members in grouped(found, ["method"]).items():
-        method = METHODS[str(name)]
-        outcomes = [outcome for _, outcome in members if outcome.status == "done"]
-        if not outcomes:
-            lines.append([method.label, "–", "–", members[0][1].note, ""])
-            continue
-        curves[method.label] = outcomes[0].arrays["times"], np.array([one.arrays["errors"] for one in outcomes])
-        traces[method.label] = outcomes[0].arrays["trace"]
-        published = PUBLISHED.get(method.peer or "")
-        lines.append(
-            [
-                method.label,
-                scientific_range(median_interval([float(one.figures["mse"]) for one in outcomes])),
-                f"{np.median([one.figures['iterations'] / one.figures['cpu_seconds'] for one in outcomes]):,.0f}",
-                str(len(outcomes)),
-                "" if published is None else scientific(published),
-            ]
-        )
-    table = markdown_table(
-        ["", f"MSE after {seconds:g} CPU s", "iterations/s", "chains", f"paper's, {TABLE1_SECONDS:g} s"], lines
-    )
     data = found[0][0].labels["data"]
+    real = data == "protein"
+    heads = ["", f"MSE after {request.seconds or size.seconds:g} CPU s"]
+    table = error_table(found, ["method"], heads, name, published if real else lambda *_: None)
+    curves, traces = curves_and_traces(found, ["method"], name)
+    peers = {}
+    if real:
+        peers = {METHODS[one].label: (TABLE1_SECONDS, value) for one in CHOICE if (value := published(one)) is not None}
     text = (
         f"{data}: median over chains of the mean squared error of the edge probabilities (all n² positions) against "
-        f"the exact posterior, with the 95 % bootstrap interval of the median.\n\n{table}"
+        f"the exact posterior, with the 95 % bootstrap interval of the median; the paper's chains had "
+        f"{TABLE1_SECONDS:g} s.\n\n{table}"
     )
-    peers = {
-        METHODS[name].label: (TABLE1_SECONDS, PUBLISHED[METHODS[name].peer or ""])
-        for name in CHOICE
-        if METHODS[name].peer in PUBLISHED and METHODS[name].label in curves
+    figures = {
+        "": error_figure(curves, peers, f"{data}: error against the exact posterior"),
+        "-trace": trace_figure(traces, f"{data}: log posterior along one chain"),
     }
-    return Report(
-        rows_of(found),
-        text,
-        {
-            "": error_figure(curves, peers, f"{data}: error against the exact posterior"),
-            "-trace": trace_figure(traces, f"{data}: log posterior along one chain"),
-        },
-    )
+    return Report(rows_of(found), text, figures)
 
 
 TABLE1 = Study(

@@ -1,0 +1,52 @@
+"""Tables and figures of mean squared errors, which several studies show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from benchmarks.harness.study import grouped
+from benchmarks.harness.summaries import markdown_table, median_interval, scientific, scientific_range
+from benchmarks.harness.task import Found
+
+Name = Callable[..., str]
+Published = Callable[..., float | None]
+
+
+def error_table(
+    found: Found, labels: Sequence[str], heads: Sequence[str], name: Callable[..., Sequence[str]], published: Published
+) -> str:
+    """Return a table with a line for each value of the labels: error, iterations a second, the paper's figure."""
+    lines = []
+    for key, members in grouped(found, labels).items():
+        done = [outcome for _, outcome in members if outcome.status == "done"]
+        if not done:
+            lines.append([*name(*key), members[0][1].note, "", "", ""])
+            continue
+        paper = published(*key)
+        rates = [float(one.figures["iterations"]) / float(one.figures["cpu_seconds"]) for one in done]
+        lines.append(
+            [
+                *name(*key),
+                scientific_range(median_interval([float(one.figures["mse"]) for one in done])),
+                f"{np.median(rates):,.0f}",
+                str(len(done)),
+                "" if paper is None else scientific(paper),
+            ]
+        )
+    return markdown_table([*heads, "iterations/s", "chains", "paper's"], lines, left=len(heads) - 1)
+
+
+def curves_and_traces(
+    found: Found, labels: Sequence[str], name: Callable[..., Sequence[str]]
+) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], dict[str, np.ndarray]]:
+    """Return errors against time of all chains, and the trace of the first, by name."""
+    curves, traces = {}, {}
+    for key, members in grouped(found, labels).items():
+        done = [outcome for _, outcome in members if outcome.status == "done"]
+        if done:
+            label = ", ".join(part for part in name(*key) if part)
+            curves[label] = done[0].arrays["times"], np.array([one.arrays["errors"] for one in done])
+            traces[label] = done[0].arrays["trace"]
+    return curves, traces
