@@ -55,7 +55,7 @@ class Reference(NamedTuple):
         )
         if np.isfinite(self.contradiction):
             text += (
-                f" Chains of another kind (ADR with exchanges) differ from it by {self.contradiction:.1e}; the errors of "
+                f" Chains of another kind (ADR with exchanges) differ from it by {self.contradiction:.1e}; errors of "
                 f"both alone would make {self.expected:.1e}."
             )
         return text
