@@ -41,21 +41,28 @@ class Clock:
         self.total, self.known, self.done, self.console = total, known, 0, console
         self.began = self.said = time.monotonic()
         if known:
-            console.print(f"{known} of {total} tasks are known from before", highlight=False)
+            self.say(f"{known} of {total} tasks are known from before")
 
     def __call__(self, task: Task, outcome: Outcome) -> None:
         """Take note of a finished task."""
         self.done += 1
         now, left = time.monotonic(), self.total - self.known - self.done
         if outcome.status != "done":
-            self.console.print(f"{task.describe()}: {outcome.status}: {outcome.note.strip()}", highlight=False)
+            self.say(f"{task.describe()}: {outcome.status}: {outcome.note.strip()}")
         if not (self.console.is_terminal or now - self.said > LINE_EVERY or left == 0):
             return
         self.said = now
         minutes = (now - self.began) / self.done * left / 60
         text = f"{self.known + self.done}/{self.total} tasks, about {minutes:.1f} minutes left: {task.describe()}"
-        end = "\r" if self.console.is_terminal and left else "\n"
-        self.console.print(text[: self.console.width - 1].ljust(self.console.width - 1), end=end, highlight=False)
+        room = self.console.width - 1
+        if self.console.is_terminal:
+            self.say(text[:room].ljust(room), "\r" if left else "\n")
+        else:
+            self.say(text)
+
+    def say(self, text: str, end: str = "\n") -> None:
+        """Write a line as it is."""
+        self.console.print(text, end=end, highlight=False, markup=False, soft_wrap=True)
 
 
 def run_study(study: Study, request: Request, out: Path, jobs: int, console: Console) -> list[Path]:

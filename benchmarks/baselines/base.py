@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-
-class MissingLibrary(Exception):  # noqa: N818 — it names what happened
-    """A baseline's library is not installed; the message says which and how to get it."""
+from benchmarks.harness.task import MissingLibrary
 
 
 class Package(NamedTuple):

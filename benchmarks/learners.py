@@ -1,0 +1,141 @@
+"""The methods whose graphs are compared with a known one: samplers under a budget of CPU time, and baselines.
+
+Scores, priors and spaces are those of the authors' scripts: order, iterative and partition MCMC use BGe, with odds of
+an edge that BiDAG's penalty factor 2 log n makes; ADR and PARNI-DAG use the paper's score with g = 10 and h = 1/100.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from benchmarks.baselines import BASELINES
+from benchmarks.harness.task import Impossible
+from benchmarks.problems import Problem
+from benchmarks.timed import Space, timed_chain
+from parnidag import Data, EdgePrior, scores
+from parnidag.graphs.hamming import consensus
+from parnidag.samplers import ADR, PARNI, IterativeMCMC, OrderMCMC, PartitionMCMC
+from parnidag.samplers.base import Sampler
+from parnidag.scores.table import Score
+from parnidag.target import Target
+
+Odds = Literal["1/100", "1/n", "1/(2 log n)"]
+Graphs = Mapping[str, np.ndarray]
+"""The point estimates by name: "median", "mode" and "best"."""
+
+ESTIMATES = {"median": "edges ≥ ½", "mode": "pairwise mode", "best": "best graph"}
+"""Edges with a probability of at least one half; per pair of nodes the likeliest of →, ← and none, cycles repaired at
+the least cost (`Posterior.consensus_graph`); and the graph with the highest score."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A sampler with everything it is given."""
+
+    label: str
+    sampler: Sampler
+    score: Score = field(default_factory=lambda: scores.Gaussian(g=10))
+    odds: Odds = "1/100"
+    space: Space = "own"
+    search: bool = False
+    estimate: str = "median"
+    """The point estimate that the paper reports of it."""
+    peer: str | None = None
+    """Its name in the paper's tables."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything that decides a run, in a form that JSON can hold."""
+        settings = {"sampler": self.sampler.describe(), "score": self.score.describe(), "odds": self.odds}
+        return {**settings, "space": self.space, "search": self.search}
+
+    def problem(self, data: Data) -> Problem:
+        """Return the posterior of these data."""
+        return Problem("", data, Target.build(data, self.score, EdgePrior(h=weight(self.odds, data.n_nodes))))
+
+
+def weight(odds: Odds, n_nodes: int) -> float:
+    """Return h, of which h/(1 − h) is the factor of an edge in the prior."""
+    if odds == "1/(2 log n)":
+        factor = 1 / (2 * math.log(n_nodes))
+        return factor / (1 + factor)
+    return 0.01 if odds == "1/100" else 1 / n_nodes
+
+
+def _bge() -> Score:
+    return scores.BGe(standardise=True)
+
+
+LEARNERS: dict[str, Learner] = {
+    "order": Learner(
+        "Order MCMC", OrderMCMC(plus_one=False), _bge(), "1/(2 log n)", "pc", estimate="best", peer="Order MCMC"
+    ),
+    "iterative": Learner(
+        "Iterative MCMC", IterativeMCMC(), _bge(), "1/(2 log n)", "pc", estimate="best", peer="Iterative MCMC"
+    ),
+    "partition": Learner(
+        "Partition MCMC", PartitionMCMC(), _bge(), "1/(2 log n)", "iterative", estimate="best", peer="Partition MCMC"
+    ),
+    "adr": Learner("ADR", ADR(), space="none", peer="ADR"),
+    "parni-printed": Learner(
+        "PARNI-DAG as printed",
+        PARNI(moves="paper", kernel="printed", eta="paper", adapt="always"),
+        space="iterative",
+        peer="PARNI-DAG",
+    ),
+    "parni": Learner("parnidag, default", PARNI(), odds="1/n", search=True, estimate="mode"),
+    "parni-bge": Learner("parnidag, BGe, denser prior", PARNI(), _bge(), "1/(2 log n)", search=True, estimate="mode"),
+}
+"""By the name that `--methods` takes."""
+METHODS = (*BASELINES, *LEARNERS)
+
+
+def label_of(method: str) -> str:
+    """Return what a method is called in tables."""
+    return LEARNERS[method].label if method in LEARNERS else method
+
+
+def describe(method: str) -> dict[str, Any]:
+    """Return everything that decides a method's result besides data, seed and time."""
+    return LEARNERS[method].describe() if method in LEARNERS else dict(BASELINES[method].settings)
+
+
+def version_of(method: str) -> str:
+    """Return the version of the library behind a baseline; nothing for our own."""
+    if method in LEARNERS:
+        return ""
+    baseline = BASELINES[method]
+    return f"{baseline.package.distribution} {baseline.version()}"
+
+
+def learn(method: str, values: np.ndarray, seconds: float, seed: int) -> tuple[Graphs, dict[str, float | str]]:
+    """Return the point estimates of a method, parent × child, and what else is worth a column."""
+    if method in LEARNERS:
+        return _sampled(LEARNERS[method], values, seconds, seed)
+    found = BASELINES[method].fit(values, seed, seconds)
+    if found.failed:
+        raise Impossible(found.note)
+    said = {"remark": found.note} if found.note else {}
+    if found.graph is not None:
+        return dict.fromkeys(ESTIMATES, found.graph), said
+    return _estimates(found.probabilities, found.best), said
+
+
+def _sampled(learner: Learner, values: np.ndarray, seconds: float, seed: int) -> tuple[Graphs, dict[str, float | str]]:
+    problem = learner.problem(Data(values))
+    chain = timed_chain(problem, learner.sampler, seconds, seed, space=learner.space, search=learner.search)
+    said: dict[str, float | str] = {
+        "cpu_seconds": chain.seconds,
+        "set_up_seconds": chain.set_up_seconds,
+        "iterations": chain.iterations,
+        "best_log_posterior": chain.best_score,
+    }
+    return _estimates(chain.probabilities[-1], chain.best), said
+
+
+def _estimates(probabilities: np.ndarray, best: np.ndarray) -> Graphs:
+    return {"median": probabilities >= 0.5, "mode": consensus(probabilities), "best": best}
