@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 
 from parnidag.plots._axes import GREY, INK, colour_of, line_of, marker_of, open_frame
 
+FIRST_SECOND = 0.01
+"""Where the axes of traces begin."""
 Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
 """By label: places on the x axis, and values there (replication × place)."""
 
@@ -25,6 +27,8 @@ def error_figure(
     """Draw medians and quartiles against time on logarithmic axes, and the paper's figures as open markers."""
     figure, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
     for k, (label, (times, values)) in enumerate(curves.items()):
+        known = np.isfinite(values).all(axis=0)
+        times, values = times[known], values[:, known]
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
         ax.plot(times, middle, color=colour_of(k), ls=line_of(k), marker=marker_of(k), ms=4, label=label)
         ax.fill_between(times, low, high, color=colour_of(k), alpha=0.15, lw=0)
@@ -47,25 +51,33 @@ def trace_figure(traces: Mapping[str, np.ndarray], title: str, reference: float 
     columns = min(3, max(1, len(traces)))
     rows = -(-len(traces) // columns)
     figure, axes = plt.subplots(
-        rows, columns, figsize=(2.6 * columns + 0.4, 2.0 * rows + 0.6), layout="constrained", sharey=True, squeeze=False
+        rows,
+        columns,
+        figsize=(2.6 * columns + 0.4, 1.8 * rows + 0.6),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
+        squeeze=False,
     )
     lowest = min((np.quantile(trace[2], 0.02) for trace in traces.values()), default=0.0)
     highest = max((trace[2].max() for trace in traces.values()), default=1.0)
     for k, (label, trace) in enumerate(traces.items()):
         ax = axes.flat[k]
-        ax.plot(np.maximum(trace[0], 1e-3), trace[2], color=colour_of(k), lw=0.5, marker=".", ms=2.0)
+        ax.plot(np.maximum(trace[0], FIRST_SECOND), trace[2], color=colour_of(0), lw=0.5, marker=".", ms=2.0)
         if reference is not None:
             ax.axhline(reference, color=INK, lw=1, ls=line_of(1))
         ax.set_title(label, fontsize="small", color=INK)
-        ax.set_xscale("log")
-        room = 0.05 * (highest - lowest)
-        ax.set_ylim(lowest - room, highest + room)
         open_frame(ax)
+    room = 0.05 * (highest - lowest)
+    last = max((trace[0].max() for trace in traces.values()), default=1.0)
+    axes[0, 0].set(xscale="log", xlim=(FIRST_SECOND, last * 1.1), ylim=(lowest - room, highest + room))
     for ax in list(axes.flat)[len(traces) :]:
         ax.set_visible(False)
+    for ax in axes.flat[max(0, len(traces) - columns) : len(traces)]:
+        ax.tick_params(labelbottom=True)
     figure.supxlabel("CPU seconds", fontsize="small")
     figure.supylabel("log posterior", fontsize="small")
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(title + ("" if reference is None else " (dashed: best graph known)"), fontsize="medium")
     return figure
 
 

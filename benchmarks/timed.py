@@ -38,7 +38,7 @@ class TimedChain:
     marks: np.ndarray
     """CPU seconds."""
     probabilities: np.ndarray
-    """Of the edges after tuning, at each mark (mark × parent × child)."""
+    """Of the edges after tuning, at each mark (mark × parent × child); nan at those that passed while tuning."""
     best: np.ndarray
     """The best graph (parent × child)."""
     best_score: float
@@ -106,6 +106,9 @@ def _follow(walk: Walk, tune: int, marks: Sequence[float], set_up: float, prepar
     before, first = chain.graph.visits.copy(), chain.iteration
     seen = []
     for mark in marks:
+        if mark < walk.used and mark != marks[-1]:
+            seen.append(np.full_like(before, np.nan, dtype=float))
+            continue
         while walk.used < mark or chain.iteration == first:
             walk.segment()
             points.append((walk.used, chain.iteration, chain.log_posterior))

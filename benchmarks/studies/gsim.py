@@ -20,7 +20,7 @@ from benchmarks.methods import METHODS, REFERENCES, Method
 from benchmarks.problems import Problem, paper_problem
 from benchmarks.timed import PC_ALPHA, Space, timed_chain
 
-MARKS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 450.0)
+MARKS = (1.0, 2.0, 5.0, 7.0, 10.0, 15.0, 20.0, 50.0, 100.0, 200.0, 300.0, 450.0, 600.0)
 """CPU seconds at which edge probabilities are noted on the way."""
 REFERENCE_SEED = 1_000_000
 """Keeps the random numbers of the reference apart from those of the chains it judges."""

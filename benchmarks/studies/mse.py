@@ -10,13 +10,11 @@ from benchmarks.harness.study import grouped
 from benchmarks.harness.summaries import markdown_table, median_interval, scientific, scientific_range
 from benchmarks.harness.task import Found
 
-Name = Callable[..., str]
+Name = Callable[..., Sequence[str]]
 Published = Callable[..., float | None]
 
 
-def error_table(
-    found: Found, labels: Sequence[str], heads: Sequence[str], name: Callable[..., Sequence[str]], published: Published
-) -> str:
+def error_table(found: Found, labels: Sequence[str], heads: Sequence[str], name: Name, published: Published) -> str:
     """Return a table with a line for each value of the labels: error, iterations a second, the paper's figure."""
     lines = []
     for key, members in grouped(found, labels).items():
@@ -38,15 +36,20 @@ def error_table(
     return markdown_table([*heads, "iterations/s", "chains", "paper's"], lines, left=len(heads) - 1)
 
 
+def in_short(parts: Sequence[str]) -> str:
+    """Return a name for a legend; a method without a skeleton, or with its own, needs only the first part."""
+    return ", ".join(part for part in parts if part not in ("none", "its own"))
+
+
 def curves_and_traces(
-    found: Found, labels: Sequence[str], name: Callable[..., Sequence[str]]
+    found: Found, labels: Sequence[str], name: Name
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], dict[str, np.ndarray]]:
     """Return errors against time of all chains, and the trace of the first, by name."""
     curves, traces = {}, {}
     for key, members in grouped(found, labels).items():
         done = [outcome for _, outcome in members if outcome.status == "done"]
         if done:
-            label = ", ".join(part for part in name(*key) if part)
+            label = in_short(name(*key))
             curves[label] = done[0].arrays["times"], np.array([one.arrays["errors"] for one in done])
             traces[label] = done[0].arrays["trace"]
     return curves, traces

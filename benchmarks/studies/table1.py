@@ -24,7 +24,7 @@ from benchmarks.studies.mse import curves_and_traces, error_table
 from benchmarks.timed import timed_chain
 
 CHOICE = ("adr", "parni-printed", "parni-gibbs", "parni", "order", "partition")
-MARKS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+MARKS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
 """CPU seconds at which errors are noted on the way."""
 
 

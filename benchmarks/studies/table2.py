@@ -9,7 +9,7 @@ from benchmarks.methods import METHODS
 from benchmarks.published import TABLE2 as PUBLISHED
 from benchmarks.published import TABLE2_SECONDS
 from benchmarks.studies.gsim import Size, chain_task, judged, reference_tasks, split
-from benchmarks.studies.mse import curves_and_traces, error_table
+from benchmarks.studies.mse import curves_and_traces, error_table, in_short
 
 CHOICE = ("adr", "parni-printed", "parni-gibbs", "parni", "order", "partition")
 LABELS = ("skeleton", "method")
@@ -51,7 +51,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
     peers = {}
     if real:
         peers = {
-            ", ".join(name(skeleton, method)): (TABLE2_SECONDS, value)
+            in_short(name(skeleton, method)): (TABLE2_SECONDS, value)
             for method in CHOICE
             for skeleton in ("PC", "iterative")
             if (value := published(skeleton, method)) is not None
