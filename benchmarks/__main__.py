@@ -13,6 +13,7 @@ import argparse
 import csv
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -164,8 +165,14 @@ def positive_number(text: str) -> float:
     return value
 
 
+def end_politely(number: int, frame: object) -> None:
+    """Let SIGTERM end the processes too."""
+    raise SystemExit(128 + number)
+
+
 def main(words: list[str] | None = None) -> int:
     options = read_options(words)
+    signal.signal(signal.SIGTERM, end_politely)
     console = Console(stderr=False, width=None if sys.stdout.isatty() else 100)
     request = Request(options.scale, options.replications, options.seed, options.data, options.methods, options.seconds)
     for study in options.chosen:

@@ -30,7 +30,7 @@ class Store:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             said: dict[str, Any] = json.loads(arrays.pop("outcome").tobytes())
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

@@ -1,0 +1,190 @@
+"""Chains under a budget of CPU time give what chains give, and studies judge them rightly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import parnidag
+from benchmarks import __main__ as command
+from benchmarks.harness.task import Outcome, Task
+from benchmarks.learners import LEARNERS, METHODS, describe, label_of, learn, weight
+from benchmarks.methods import METHODS as SAMPLERS
+from benchmarks.networks import Network
+from benchmarks.problems import simulated
+from benchmarks.studies import accuracy, gsim
+from benchmarks.timed import timed_chain
+from parnidag.metrics import shd
+from parnidag.samplers.base import new_chain
+
+PROBLEM = simulated("small", nodes=6, edges=7, rows=60, seed=3)
+
+
+@pytest.mark.parametrize("name", ["adr", "parni-printed", "parni-gibbs", "parni", "partition"])
+def test_a_timed_chain_has_the_posterior_as_its_law(name):
+    """Within 5 standard errors that a tenth of the iterations as effective draws would have; order MCMC is far off."""
+    exact = parnidag.exact(PROBLEM.data).edge_probabilities.to_numpy()
+    method = SAMPLERS[name]
+    chain = timed_chain(PROBLEM, method.sampler, 0.4, 1, space=method.space or "all", search=method.search)
+    found = chain.probabilities[-1]
+    effective = chain.iterations / (2000 if name == "adr" else 200)
+    assert np.abs(found - exact).max() < 5 * math.sqrt(0.25 / effective)
+    assert chain.seconds == pytest.approx(0.4, rel=0.5)
+    assert chain.best_score == pytest.approx(new_chain(PROBLEM.target, chain.best, 1, 0).log_posterior, abs=1e-9)
+
+
+def test_marks_before_the_end_of_tuning_are_unknown():
+    chain = timed_chain(PROBLEM, SAMPLERS["adr"].sampler, 0.2, 1, space="none", search=False, marks=(0.001, 0.15, 9.0))
+    assert chain.marks.tolist() == [0.001, 0.15, 0.2]
+    assert np.isnan(chain.probabilities[0]).all()
+    assert np.isfinite(chain.probabilities[1:]).all()
+
+
+def test_order_mcmc_would_be_noticed():
+    exact = parnidag.exact(PROBLEM.data).edge_probabilities.to_numpy()
+    found = timed_chain(PROBLEM, SAMPLERS["order"].sampler, 0.4, 1, space="all", search=False).probabilities[-1]
+    assert np.abs(found - exact).max() > 0.02
+
+
+# ── the reference of gsim100 ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def chains_of(method, centre, spread, count, rng):
+    return [
+        (
+            Task("m:f", {}, {"method": method}),
+            Outcome(arrays={"probabilities": (centre + spread * rng.standard_normal((5, 5)))[None]}),
+        )
+        for _ in range(count)
+    ]
+
+
+def test_the_error_of_the_reference_is_that_of_a_mean():
+    rng, truth = np.random.default_rng(1), np.full((5, 5), 0.5)
+    errors, said = [], []
+    for _ in range(400):
+        found = chains_of("reference", truth, 0.01, 8, rng) + chains_of("other", truth, 0.02, 4, rng)
+        rest, reference = gsim.split(found)
+        assert not rest
+        errors.append(((reference.probabilities - truth) ** 2).mean())
+        said.append((reference.error, reference.contradiction, reference.expected))
+    error, contradiction, expected = np.mean(said, axis=0)
+    assert error == pytest.approx(np.mean(errors), rel=0.1)
+    assert contradiction == pytest.approx(expected, rel=0.1)
+
+
+def test_a_family_that_contradicts_is_seen():
+    rng = np.random.default_rng(1)
+    found = chains_of("reference", 0.5, 0.01, 8, rng) + chains_of("other", 0.6, 0.01, 4, rng)
+    reference = gsim.split(found)[1]
+    assert reference.contradiction > 50 * reference.expected
+
+
+def test_errors_are_against_the_reference():
+    rng = np.random.default_rng(1)
+    reference = gsim.split(chains_of("reference", 0.5, 0.0, 3, rng))[1]
+    outcome = Outcome(
+        arrays={"probabilities": np.full((2, 5, 5), 0.6), "times": np.arange(2.0), "trace": np.zeros((3, 1))}
+    )
+    ((_, judged),) = gsim.judged([(Task("m:f", {}, {"method": "adr"}), outcome)], reference)
+    assert judged.figures["mse"] == pytest.approx(0.01)
+
+
+# ── how far graphs are from the truth ─────────────────────────────────────────────────────────────────────────────────
+
+
+def random_graph(rng, n=7, undirected=False):
+    graph = np.triu(rng.random((n, n)) < 0.4, 1)
+    place = rng.permutation(n)
+    graph = graph[np.ix_(place, place)]
+    return graph | (graph.T & (rng.random((n, n)) < 0.3)) if undirected else graph
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+def test_pairs_are_counted_as_the_distance_counts_them(undirected):
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        graph, truth = random_graph(rng, undirected=undirected), random_graph(rng)
+        parts = accuracy.counts(graph, truth)
+        assert parts["turned"] + parts["missing"] + parts["extra"] == shd(graph, truth)
+        assert parts["right"] + parts["turned"] + parts["missing"] == truth.sum()
+
+
+def test_equivalent_graphs_have_no_distance_between_classes():
+    chain = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], bool)
+    assert shd(chain.T, chain) == 2
+    assert shd(accuracy.class_of(chain.T), accuracy.class_of(chain)) == 0
+
+
+COLLIDERS = Network(
+    "colliders",
+    tuple("abcdef"),
+    np.array([[0, 0, 2, 0, 0, 0], [0, 0, 2, 0, 0, 0], [0] * 6, [0, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, 2], [0] * 6], float),
+    np.zeros(6),
+    np.ones(6),
+)
+"""a → c ← b and d → f ← e, strong: data tell every direction."""
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_every_sampler_finds_what_is_plain_to_see(method):
+    outcome = accuracy.run_on(COLLIDERS, method, 500, 0.5, 1)
+    assert outcome.figures["shd_mode"] <= 1
+    assert outcome.figures["right"] >= 3
+    graphs, _ = learn(method, COLLIDERS.draw(500, 1), 0.5, 1)
+    assert shd(graphs["mode"].T, COLLIDERS.adjacency) >= 3, "the transposed twin"
+
+
+def test_odds_are_those_of_the_penalty():
+    h = weight("1/(2 log n)", 44)
+    assert h / (1 - h) == pytest.approx(1 / (2 * math.log(44)))
+    assert (weight("1/100", 44), weight("1/n", 44)) == (0.01, 1 / 44)
+
+
+def test_names_and_settings_of_all_methods():
+    assert len({label_of(method) for method in METHODS}) == len(METHODS)
+    for method in METHODS:
+        assert describe(method)
+
+
+def outcomes(method, values, column="net"):
+    return [
+        (
+            Task("m:f", {}, {"method": method, "network": column, "replication": k}),
+            Outcome(figures={f"{d}_{e}": v for d in ("shd", "cpdag") for e in ("median", "mode", "best")}),
+        )
+        for k, v in enumerate(values)
+    ]
+
+
+def test_methods_are_compared_data_set_by_data_set():
+    """Ours is better by exactly one on each: the interval has no width, though distances differ by tens."""
+    found = outcomes("parni", [10.0, 30.0, 50.0]) + outcomes("adr", [11.0, 31.0, 51.0])
+    assert "+1.00 ± 0.00" in accuracy.paired_table(found, "network")
+
+
+def test_what_did_not_run_says_so():
+    found = outcomes("parni", [10.0])
+    for method, status in (("PC", "missing"), ("GES", "stopped"), ("LiNGAM", "failed")):
+        found.append((Task("m:f", {}, {"method": method, "network": "net", "replication": 0}), Outcome(status)))
+    table = accuracy.estimates_table(found, "network", "shd")
+    for text in ("not installed", "no time", "cannot"):
+        assert text in table
+
+
+# ── for real ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_study_from_the_command_line(tmp_path, capsys):
+    words = ["table1", "--seconds", "0.2", "--replications", "1", "--jobs", "2", "--out", str(tmp_path)]
+    assert command.main(words) == 0
+    said = capsys.readouterr().out
+    assert "parnidag, default" in said
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cache",
+        *(f"table1-quick{end}" for end in (".csv", ".md", ".json", ".svg", "-trace.svg")),
+    }
+    assert command.main(words) == 0
+    assert "6 of 6 tasks are known from before" in capsys.readouterr().out
