@@ -16,10 +16,14 @@ from scipy.special import softmax
 
 from benchmarks.baselines.base import Baseline, Estimate, Package
 from parnidag.graph import topological_order
+from parnidag.memory_need import free_bytes
 
 DIBS_LIB = Package("dibs", "dibs-lib", "dibs")
 SHARE = 0.8
 """Of the CPU limit: the rest is for imports, compilation and what a slow step takes more than others."""
+
+BYTES = 12
+"""A step holds an n × n matrix for each node of each sampled graph: 4 bytes a number, and 2.6 times that measured."""
 
 
 class _OutOfTime(Exception):  # noqa: N818 — no error
@@ -38,12 +42,16 @@ def run_dibs(
     gradient_samples: int,
 ) -> Estimate:
     """Run all the steps, or as many as the CPU limit leaves time for."""
+    nodes = values.shape[1]
+    need, free = BYTES * particles * gradient_samples * nodes**3, free_bytes()
+    if free is not None and need > free:
+        return Estimate(note=f"a step needs about {need / 1e9:.0f} GB of memory, {free / 1e9:.0f} GB are free")
+
     from dibs.inference import MarginalDiBS
     from dibs.models import BGe, ScaleFreeDAGDistribution
     from jax import numpy as jnp
     from jax import random
 
-    nodes = values.shape[1]
     model = MarginalDiBS(
         x=jnp.asarray(values),
         graph_model=ScaleFreeDAGDistribution(nodes, n_edges_per_node=edges_per_node),
