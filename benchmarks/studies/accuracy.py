@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness.study import grouped
 from benchmarks.harness.summaries import markdown_table, mean_interval, plus_minus
 from benchmarks.harness.task import Found, Outcome, Task
-from benchmarks.learners import ESTIMATES, LEARNERS, METHODS, describe, label_of, learn, version_of
+from benchmarks.learners import ESTIMATES, LEARNERS, METHODS, OF_ONE_GRAPH, describe, label_of, learn, version_of
 from benchmarks.networks import Network
 from parnidag.graph import topological_order
 from parnidag.graphs.equivalence import cpdag
@@ -99,8 +99,11 @@ def estimates_table(found: Found, by: str, distance: str) -> str:
         if not any((method, column) in groups for column in columns):
             continue
         members = [member for column in columns for member in groups.get((method, column), [])]
-        several = any(outcome.figures.get("shd_median") != outcome.figures.get("shd_best") for _, outcome in members)
-        kinds = ESTIMATES if several else {"mode": "its one graph" if is_done(members) else ""}
+        kinds = ESTIMATES if method in LEARNERS or method.startswith("DiBS") else OF_ONE_GRAPH
+        if not is_done(members):
+            kinds = {"mode": ""}
+        elif all(outcome.figures.get("shd_mode") == outcome.figures.get("shd_best") for _, outcome in members):
+            kinds = {"mode": kinds["mode"]}
         for kind, words in kinds.items():
             cells = [cell(groups[method, column], f"{distance}_{kind}") for column in columns]
             lines.append([label_of(method), words, *cells])

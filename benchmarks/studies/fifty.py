@@ -85,7 +85,7 @@ FIFTY = Study(
     name="fifty",
     about="a random graph of 50 nodes and 119 edges, N = 50, 100, 150: distances as violins",
     methods=CHOICE,
-    sizes={"quick": Size(1.0, 1, 20.0), "standard": Size(3.0, 10, 300.0), "paper": Size(60.0, 10, 3600.0)},
+    sizes={"quick": Size(1.0, 1, 10.0), "standard": Size(3.0, 10, 300.0), "paper": Size(60.0, 10, 3600.0)},
     tasks=tasks,
     report=report,
 )

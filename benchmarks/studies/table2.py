@@ -79,7 +79,7 @@ TABLE2 = Study(
     methods=CHOICE,
     sizes={
         "quick": Size(2.0, 2, 6.0, 4),
-        "standard": Size(20.0, 8, 90.0, 8),
+        "standard": Size(20.0, 6, 60.0, 8),
         "paper": Size(900.0, 20, 3600.0, 20),
     },
     tasks=tasks,
