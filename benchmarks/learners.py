@@ -18,7 +18,7 @@ from benchmarks.harness.task import Impossible
 from benchmarks.problems import Problem
 from benchmarks.timed import Space, timed_chain
 from parnidag import Data, EdgePrior, scores
-from parnidag.graphs.hamming import consensus
+from parnidag.graphs.hamming import consensus, expected_shd
 from parnidag.metrics.causal import _some_dag
 from parnidag.samplers import ADR, PARNI, IterativeMCMC, OrderMCMC, PartitionMCMC
 from parnidag.samplers.base import Sampler
@@ -121,7 +121,7 @@ def version_of(method: str) -> str:
 def learn(method: str, values: np.ndarray, seconds: float, seed: int) -> tuple[Graphs, dict[str, float | str]]:
     """Return the point estimates of a method, parent × child, and what else is worth a column."""
     if method in LEARNERS:
-        return _sampled(LEARNERS[method], values, seconds, seed)
+        return sampled(LEARNERS[method], values, seconds, seed)
     found = BASELINES[method].fit(values, seed, seconds)
     if found.failed:
         raise Impossible(found.note)
@@ -145,16 +145,19 @@ def directed(graph: np.ndarray, seed: int) -> np.ndarray:
     return found[np.ix_(back, back)]
 
 
-def _sampled(learner: Learner, values: np.ndarray, seconds: float, seed: int) -> tuple[Graphs, dict[str, float | str]]:
+def sampled(learner: Learner, values: np.ndarray, seconds: float, seed: int) -> tuple[Graphs, dict[str, float | str]]:
+    """Return the point estimates of a chain, and the distance to the truth that its own posterior expects."""
     problem = learner.problem(Data(values))
     chain = timed_chain(problem, learner.sampler, seconds, seed, space=learner.space, search=learner.search)
+    graphs = _estimates(chain.probabilities[-1], chain.best)
     said: dict[str, float | str] = {
+        "expected_shd_mode": expected_shd(chain.probabilities[-1], graphs["mode"]),
         "cpu_seconds": chain.seconds,
         "set_up_seconds": chain.set_up_seconds,
         "iterations": chain.iterations,
         "best_log_posterior": chain.best_score,
     }
-    return _estimates(chain.probabilities[-1], chain.best), said
+    return graphs, said
 
 
 def _estimates(probabilities: np.ndarray, best: np.ndarray) -> Graphs:

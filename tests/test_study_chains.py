@@ -14,8 +14,9 @@ from benchmarks.learners import LEARNERS, METHODS, describe, label_of, learn, we
 from benchmarks.methods import METHODS as SAMPLERS
 from benchmarks.networks import Network
 from benchmarks.problems import simulated
-from benchmarks.studies import accuracy, gsim
+from benchmarks.studies import accuracy, gsim, priors
 from benchmarks.timed import timed_chain
+from parnidag import scores
 from parnidag.metrics import shd
 from parnidag.samplers.base import new_chain
 
@@ -172,6 +173,49 @@ def test_what_did_not_run_says_so():
     table = accuracy.estimates_table(found, "network", "shd")
     for text in ("not installed", "no time", "cannot"):
         assert text in table
+
+
+# ── what there is to find ─────────────────────────────────────────────────────────────────────────────────────────────
+
+DIAMOND = Network(
+    "diamond",
+    tuple("abcd"),
+    np.array([[0, 1.0, -0.5, 0.3], [0, 0, 0, 0.7], [0, 0, 0, 0.2], [0, 0, 0, 0]]),
+    np.zeros(4),
+    np.array([1.0, 0.5, 2.0, 1.5]),
+)
+
+
+def test_the_share_that_an_edge_explains_is_that_of_a_regression():
+    """By the residuals of two regressions on many rows; the marginal correlation, a likely mistake, is far off."""
+    values = DIAMOND.draw(400_000, 1)
+    found = dict(zip(map(tuple, np.argwhere(DIAMOND.adjacency)), priors.shares_explained(DIAMOND), strict=True))
+
+    def left(child, parents):
+        chosen = values[:, parents]
+        return (values[:, child] - chosen @ np.linalg.lstsq(chosen, values[:, child], rcond=None)[0]).var()
+
+    for parent, child in ((0, 1), (0, 3), (1, 3), (2, 3)):
+        parents = np.flatnonzero(DIAMOND.adjacency[:, child])
+        share = 1 - left(child, parents) / left(child, parents[parents != parent])
+        assert found[parent, child] == pytest.approx(share, abs=5 / math.sqrt(400_000))
+    assert abs(found[0, 3] - np.corrcoef(values[:, 0], values[:, 3])[0, 1] ** 2) > 0.02
+
+
+def test_the_price_of_an_edge_is_that_of_the_score():
+    """Two columns whose correlation is exactly the price: the posterior is undecided between an edge and none."""
+    rows, h = 100, 0.05
+    one, other = np.linalg.qr(np.column_stack([np.ones(rows), np.random.default_rng(1).standard_normal((rows, 2))]))[
+        0
+    ].T[1:]
+    for factor, wanted in ((1.0, True), (0.7, False), (1.4, False)):
+        share = priors.price(10, h, rows) * factor
+        values = np.column_stack([one, math.sqrt(share) * one + math.sqrt(1 - share) * other])
+        posterior = parnidag.exact(values, score=scores.Gaussian(g=10), prior=parnidag.EdgePrior(h=h))
+        ratio = float(posterior.edge_probabilities.iloc[0, 1]) / (
+            1 - float(posterior.edge_probabilities.to_numpy().sum())
+        )
+        assert (abs(math.log(ratio)) < 0.2) == wanted, (factor, ratio)
 
 
 # ── for real ──────────────────────────────────────────────────────────────────────────────────────────────────────────

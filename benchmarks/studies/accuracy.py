@@ -14,7 +14,17 @@ import numpy as np
 from benchmarks.harness.study import grouped
 from benchmarks.harness.summaries import markdown_table, mean_interval, plus_minus
 from benchmarks.harness.task import Found, Outcome, Task
-from benchmarks.learners import ESTIMATES, LEARNERS, METHODS, OF_ONE_GRAPH, describe, label_of, learn, version_of
+from benchmarks.learners import (
+    ESTIMATES,
+    LEARNERS,
+    METHODS,
+    OF_ONE_GRAPH,
+    Graphs,
+    describe,
+    label_of,
+    learn,
+    version_of,
+)
 from benchmarks.networks import Network
 from parnidag.graph import topological_order
 from parnidag.graphs.equivalence import cpdag
@@ -29,12 +39,16 @@ def run_on(network: Network, method: str, rows: int, seconds: float, seed: int) 
     values = network.draw(rows, seed)
     began = time.process_time()
     graphs, said = learn(method, values, seconds, seed)
-    figures: dict[str, float | int | str | None] = {}
+    return Outcome(figures={**distances(graphs, network.adjacency), "cpu_seconds": time.process_time() - began, **said})
+
+
+def distances(graphs: Graphs, truth: np.ndarray) -> dict[str, int]:
+    """Return both distances of every estimate, and what the pairwise mode has right and wrong."""
+    figures: dict[str, int] = {}
     for name, graph in graphs.items():
-        figures[f"shd_{name}"] = shd(graph, network.adjacency)
-        figures[f"cpdag_{name}"] = shd(class_of(graph), class_of(network.adjacency))
-    figures |= counts(graphs["mode"], network.adjacency)
-    return Outcome(figures={**figures, "cpu_seconds": time.process_time() - began, **said})
+        figures[f"shd_{name}"] = shd(graph, truth)
+        figures[f"cpdag_{name}"] = shd(class_of(graph), class_of(truth))
+    return figures | counts(graphs["mode"], truth)
 
 
 def class_of(graph: np.ndarray) -> np.ndarray:
