@@ -188,7 +188,7 @@ PRIORS = Study(
     methods=tuple(SETTINGS),
     sizes={
         "quick": Size(1.0, 1, ("ecoli70", "magic-niab")),
-        "standard": Size(1.5, 20),
+        "standard": Size(1.5, 10),
         "paper": Size(10.0, 100),
     },
     tasks=tasks,
