@@ -1,0 +1,149 @@
+"""What one chain costs on a simulated network of a given size: set-up, an iteration, an effective draw, memory.
+
+CPU time throughout. Importing, compiling and simulating are not charged. Set-up is what `sample` does before the first
+iteration of one chain, apart from iterations: reading the table into what scores need, and the search for a start (ADR,
+which has no search, is given PARNI's start, so that all chains are measured where the posterior is).
+
+Effective draws are those of edges, from counts over all iterations: edges are what people read off, and counts miss
+nothing between stored draws. Of the open edges the median of the ten slowest says how long a whole answer takes; the
+median of all says how an edge fares that is not the worst of many, which more nodes alone would make worse.
+
+Memory is what the system says of a process that does nothing else: the height that it reached above what it had with
+everything imported, compiled and simulated. Processes of the harness run many tasks and keep freed memory, so that
+this needs a fresh one (`alone`).
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import parnidag
+from benchmarks.chains import BATCHES, FIRST_RATE, Walk, set_up
+from benchmarks.figures import OPEN_EDGES, SLOWEST
+from benchmarks.methods import METHODS
+from benchmarks.problems import build
+from benchmarks.timed import warmed_up
+from parnidag.data import Data
+from parnidag.results.convergence import chain_probabilities, edge_ess, edge_mcse
+from parnidag.samplers import PARNI
+from parnidag.samplers.base import new_chain
+
+Figures = dict[str, float | int | str | None]
+
+TUNING_DRAWS = 50
+"""Tuning takes as many iterations as so many stored draws do by default; the default call has five times as many."""
+FEWEST_EFFECTIVE = 2 * BATCHES
+"""An edge that moves less often than batches end cannot be told from one that moves once a batch."""
+MEGABYTE = 1e6
+
+
+def measured(method: str, nodes: int, edges: int, rows: int, seconds: float, seed: int, alone: bool = False) -> Figures:
+    """Return the figures of one chain; `alone` has it run in a fresh process, whose memory is then known too."""
+    if not alone:
+        return _measured(method, nodes, edges, rows, seconds, seed, None)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_measured_alone, method, nodes, edges, rows, seconds, seed).result()
+
+
+def _measured_alone(method: str, nodes: int, edges: int, rows: int, seconds: float, seed: int) -> Figures:
+    return _measured(method, nodes, edges, rows, seconds, seed, Memory())
+
+
+def _measured(
+    method: str, nodes: int, edges: int, rows: int, seconds: float, seed: int, memory: Memory | None
+) -> Figures:
+    sampler = METHODS[method].sampler
+    for used in {sampler, PARNI()}:
+        warmed_up(used)
+    values = parnidag.simulate(nodes=nodes, edges=edges, rows=rows, seed=seed).values
+    if memory is not None:
+        memory.begin()
+    began = time.process_time()
+    problem = build(f"n={nodes}", Data(values))
+    reading = time.process_time() - began
+    ready = set_up(problem, sampler, "found", 1, seed)
+    chain, tune = new_chain(problem.target, ready.starts[0], seed, 0), TUNING_DRAWS * sampler.default_thin(nodes)
+    sampler.begin(problem.target, ready.prepared, chain, tune)
+    walk = Walk(sampler, problem, chain, FIRST_RATE)
+    while chain.iteration < tune:
+        walk.segment(tune - chain.iteration)
+    figures: Figures = {"reading_seconds": reading, "search_seconds": ready.seconds, "tuning_seconds": walk.used}
+    if memory is not None:
+        figures |= memory.figures()
+    return figures | kept_figures(walk, seconds)
+
+
+def kept_figures(walk: Walk, seconds: float) -> Figures:
+    """Run for so many seconds after tuning, and return what an iteration and an effective draw cost."""
+    began, first = walk.used, walk.chain.iteration
+    counts, lengths = open_edge_counts(walk, seconds)
+    used, iterations = walk.used - began, walk.chain.iteration - first
+    found = chain_probabilities(counts, lengths)[0]
+    effective = np.sort(edge_ess(found, edge_mcse(counts, lengths), iterations))
+    figures: Figures = {"iterations": iterations, "microseconds_an_iteration": 1e6 * used / iterations}
+    for name, edges in (("slow", effective[:SLOWEST]), ("typical", effective)):
+        draws = float(np.median(edges)) if edges.size else 0.0
+        figures[f"effective_draws_{name}"] = draws
+        figures[f"seconds_a_draw_{name}"] = used / draws if draws >= FEWEST_EFFECTIVE else None
+    return figures | {"open_edges": len(effective), "edges_now": walk.chain.edge_count}
+
+
+def open_edge_counts(walk: Walk, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return counts of the open edges (1 × batch × edge) and the batches' iterations (1 × batch).
+
+    Counts of all pairs in all batches would be the largest array of the whole measurement.
+    """
+    chain, began = walk.chain, walk.used
+    batches, lengths = list[dict[int, int]](), list[int]()
+    start, first = chain.graph.visits.copy(), chain.iteration
+    before, seen = start, first
+    for batch in range(BATCHES):
+        walk.until(began + seconds * (batch + 1) / BATCHES)
+        now = chain.graph.visits.copy()
+        gained = (now - before).ravel()
+        present = np.flatnonzero(gained)
+        batches.append(dict(zip(present.tolist(), gained[present].tolist(), strict=True)))
+        lengths.append(chain.iteration - seen)
+        before, seen = now, chain.iteration
+    share = (before - start).ravel() / (seen - first)
+    wanted = np.flatnonzero((share > OPEN_EDGES[0]) & (share < OPEN_EDGES[1])).tolist()
+    counts = np.array([[batch.get(edge, 0) for edge in wanted] for batch in batches], np.int64)
+    return counts.reshape(1, BATCHES, len(wanted)), np.array([lengths])
+
+
+class Memory:
+    """The memory of this process, as the system counts it."""
+
+    def __init__(self) -> None:
+        self.before: float | None = None
+
+    def begin(self) -> None:
+        """Forget the height so far, if the system can do that."""
+        gc.collect()
+        try:
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        except OSError:
+            return
+        self.before = _kilobytes("VmRSS")
+
+    def figures(self) -> Figures:
+        """Return megabytes above those at the beginning: at the height, and now."""
+        if self.before is None:
+            return {"peak_megabytes": None, "held_megabytes": None}
+        gc.collect()
+        return {
+            f"{name}_megabytes": 1024 * (_kilobytes(entry) - self.before) / MEGABYTE
+            for name, entry in (("peak", "VmHWM"), ("held", "VmRSS"))
+        }
+
+
+def _kilobytes(entry: str) -> float:
+    """Return an entry of the process's status."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{entry}:"))
