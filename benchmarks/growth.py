@@ -19,6 +19,7 @@ import gc
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,62 +37,78 @@ from parnidag.samplers.base import new_chain
 
 Figures = dict[str, float | int | str | None]
 
-TUNING_DRAWS = 50
-"""Tuning takes as many iterations as so many stored draws do by default; the default call has five times as many."""
 FEWEST_EFFECTIVE = 2 * BATCHES
 """An edge that moves less often than batches end cannot be told from one that moves once a batch."""
 MEGABYTE = 1e6
 
 
-def measured(method: str, nodes: int, edges: int, rows: int, seconds: float, seed: int, alone: bool = False) -> Figures:
+@dataclass(frozen=True)
+class Point:
+    """A network, its data, and how long one chain is watched."""
+
+    nodes: int
+    edges: int
+    rows: int
+    seconds: float
+    """CPU seconds after tuning."""
+    tuning_draws: int
+    """Tuning takes as many iterations as so many stored draws do by default; the default call has 250."""
+    seed: int
+
+
+def measured(method: str, point: Point, alone: bool = False) -> Figures:
     """Return the figures of one chain; `alone` has it run in a fresh process, whose memory is then known too."""
     if not alone:
-        return _measured(method, nodes, edges, rows, seconds, seed, None)
+        return _measured(method, point, None)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_measured_alone, method, nodes, edges, rows, seconds, seed).result()
+        return pool.submit(_measured_alone, method, point).result()
 
 
-def _measured_alone(method: str, nodes: int, edges: int, rows: int, seconds: float, seed: int) -> Figures:
-    return _measured(method, nodes, edges, rows, seconds, seed, Memory())
+def _measured_alone(method: str, point: Point) -> Figures:
+    return _measured(method, point, Memory())
 
 
-def _measured(
-    method: str, nodes: int, edges: int, rows: int, seconds: float, seed: int, memory: Memory | None
-) -> Figures:
+def _measured(method: str, point: Point, memory: Memory | None) -> Figures:
     sampler = METHODS[method].sampler
     for used in {sampler, PARNI()}:
         warmed_up(used)
-    values = parnidag.simulate(nodes=nodes, edges=edges, rows=rows, seed=seed).values
+    values = parnidag.simulate(nodes=point.nodes, edges=point.edges, rows=point.rows, seed=point.seed).values
     if memory is not None:
         memory.begin()
     began = time.process_time()
-    problem = build(f"n={nodes}", Data(values))
+    problem = build(f"n={point.nodes}", Data(values))
     reading = time.process_time() - began
-    ready = set_up(problem, sampler, "found", 1, seed)
-    chain, tune = new_chain(problem.target, ready.starts[0], seed, 0), TUNING_DRAWS * sampler.default_thin(nodes)
+    ready = set_up(problem, sampler, "found", 1, point.seed)
+    chain = new_chain(problem.target, ready.starts[0], point.seed, 0)
+    tune = point.tuning_draws * sampler.default_thin(point.nodes)
     sampler.begin(problem.target, ready.prepared, chain, tune)
+    sampler.advance(problem.target, chain, 1)  # compiles what depends on the size
     walk = Walk(sampler, problem, chain, FIRST_RATE)
     while chain.iteration < tune:
         walk.segment(tune - chain.iteration)
     figures: Figures = {"reading_seconds": reading, "search_seconds": ready.seconds, "tuning_seconds": walk.used}
     if memory is not None:
         figures |= memory.figures()
-    return figures | kept_figures(walk, seconds)
+    return figures | kept_figures(walk, point.seconds)
 
 
 def kept_figures(walk: Walk, seconds: float) -> Figures:
     """Run for so many seconds after tuning, and return what an iteration and an effective draw cost."""
-    began, first = walk.used, walk.chain.iteration
+    began = walk.used
     counts, lengths = open_edge_counts(walk, seconds)
-    used, iterations = walk.used - began, walk.chain.iteration - first
-    found = chain_probabilities(counts, lengths)[0]
-    effective = np.sort(edge_ess(found, edge_mcse(counts, lengths), iterations))
+    return draw_figures(counts, lengths, walk.used - began)
+
+
+def draw_figures(counts: np.ndarray, lengths: np.ndarray, used: float) -> Figures:
+    """Return the same from counts of the open edges, and the seconds that their iterations took."""
+    iterations = int(lengths.sum())
+    effective = np.sort(edge_ess(chain_probabilities(counts, lengths)[0], edge_mcse(counts, lengths), iterations))
     figures: Figures = {"iterations": iterations, "microseconds_an_iteration": 1e6 * used / iterations}
     for name, edges in (("slow", effective[:SLOWEST]), ("typical", effective)):
         draws = float(np.median(edges)) if edges.size else 0.0
         figures[f"effective_draws_{name}"] = draws
         figures[f"seconds_a_draw_{name}"] = used / draws if draws >= FEWEST_EFFECTIVE else None
-    return figures | {"open_edges": len(effective), "edges_now": walk.chain.edge_count}
+    return figures | {"open_edges": len(effective)}
 
 
 def open_edge_counts(walk: Walk, seconds: float) -> tuple[np.ndarray, np.ndarray]:
