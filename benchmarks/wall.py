@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness.workers import ONE_THREAD
 from parnidag.samplers.base import Chain, Sampler
 from parnidag.target import Target
 
@@ -55,12 +56,13 @@ def threads_gain(sampler: Sampler, target: Target, chains: list[Chain], seconds:
 
 
 def command_seconds(words: list[str], folder: Path, variables: dict[str, str]) -> float:
-    """Return the wall seconds of `parnidag …`, run where its files may lie about."""
+    """Return the wall seconds of `parnidag …`, run where its files may lie about, on as many threads as it likes."""
+    usual = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
     start = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "parnidag", *words],
         cwd=folder,
-        env={**os.environ, **variables},
+        env={**usual, **variables},
         capture_output=True,
         check=True,
     )

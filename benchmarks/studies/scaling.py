@@ -231,7 +231,7 @@ SCALING = Study(
             tuning_draws=25,
             replications=2,
             large_replications=2,
-            most_nodes={"parni": 200, "adr": 100, "order": 100},
+            most_nodes={"parni": 200, "adr": 100},
         ),
         "standard": Size(
             {

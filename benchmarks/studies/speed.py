@@ -200,6 +200,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
             continue
         values = [float(figures["iterations_per_second"] or 0) for figures in done]
         shown[key] = values
+        evaluated = float(np.median([float(figures["evaluations"] or 0) for figures in done]))
         peer = PEERS.get((str(sampler), str(members[0][0].settings["data"])))
         if peer is not None:
             peers[key] = peer
@@ -209,7 +210,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
                 str(data),
                 f"{thousands(float(np.median(values)))} ({thousands(min(values))} – {thousands(max(values))})",
                 str(len(values)),
-                f"{np.median([float(figures['evaluations'] or 0) for figures in done]):.1f}",
+                f"{evaluated:.1f}" if evaluated else "",
                 "" if peer is None else f"{peer[0]} {peer[1]:,}",
                 "" if peer is None else f"{np.median(values) / peer[1]:,.0f}×",
             ]
