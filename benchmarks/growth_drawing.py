@@ -9,9 +9,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from parnidag.plots._axes import GREY, colour_of, line_of, marker_of, open_frame
+
+SHORT_RANGE = 100.0
+"""Powers of ten alone would leave such an axis with hardly a number."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ def growth_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
             if r == len(rows) - 1:
                 axes[r, c].set_xlabel(panel.x)
         axes[r, 0].set_ylabel(row[0].y)
+        low, high = axes[r, 0].get_ylim()
+        if high / low < SHORT_RANGE:
+            axes[r, 0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes[r, 0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes[r, 0].yaxis.set_minor_formatter(NullFormatter())
     handles = [
         plt.Line2D([], [], color=colour_of(k), ls=line_of(k), marker=marker_of(k), ms=4, label=label)
         for k, label in enumerate(labels)
@@ -67,7 +75,6 @@ def _draw(ax: Axes, panel: Panel, labels: Sequence[str]) -> None:
     ticks = sorted({place for places, _ in panel.points.values() for place in places})
     if ticks and ticks[-1] / ticks[0] < 1e3:  # few enough to name each
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize="small")
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.minorticks_off()
+        ax.xaxis.set_minor_locator(NullLocator())
     ax.grid(which="major", color="#e6e6e6", lw=0.6)
     open_frame(ax)

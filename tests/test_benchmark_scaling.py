@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import parnidag
 from benchmarks.chains import BATCHES, Walk
 from benchmarks.growth import Memory, Point, draw_figures, measured, open_edge_counts
+from benchmarks.growth_drawing import Panel, growth_figure
 from benchmarks.harness.study import SCALES, Request
 from benchmarks.harness.summaries import Interval
 from benchmarks.harness.task import Outcome
@@ -255,6 +257,12 @@ def test_two_threads_run_side_by_side(walk):
 # ── reports ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
 def made_outcome(task, power):
     figures = {key: 2.0 * float(task.labels["value"]) ** power for key in QUANTITIES}
     if not task.settings["alone"]:
@@ -281,6 +289,19 @@ def test_report_of_scaling_without_some_methods():
     request, size = Request(methods=("adr",)), SCALING.sizes["quick"]
     found = [(task, Outcome("failed", note="no")) for task in SCALING.tasks(request, size)]
     assert "| – |" in SCALING.report(request, size, found).markdown
+
+
+@pytest.mark.parametrize("high", [30.0, 3e6])
+def test_every_axis_has_numbers(high):
+    """A range within one power of ten too, which has no power of ten in it."""
+    panel = Panel("x", "y", "", {"one": ([20.0, 50.0], [12.0, high])})
+    figure = growth_figure([[panel]])
+    figure.canvas.draw()
+    axis = figure.axes[0].yaxis
+    low, top = figure.axes[0].get_ylim()
+    shown = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= top and tick.label1.get_text()]
+    assert len(shown) >= 1
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["20", "50"]
 
 
 def test_report_of_speed():

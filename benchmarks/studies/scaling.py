@@ -55,7 +55,7 @@ SWEEPS = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that may grow: its column, its name in sentences and in tables, and the factor for the table."""
+    """A figure that may grow: what it is called in sentences and in tables, and the factor for the table."""
 
     words: str
     heading: str
@@ -63,11 +63,11 @@ class Quantity:
 
 
 QUANTITIES = {
-    "microseconds_an_iteration": Quantity("an iteration", "µs an iteration"),
-    "seconds_a_draw_slow": Quantity("an effective draw of the slowest edges", "ms a draw, slowest", 1e3),
-    "seconds_a_draw_typical": Quantity("an effective draw of the median edge", "ms a draw, median", 1e3),
-    "search_seconds": Quantity("the search", "search, s"),
-    "reading_seconds": Quantity("reading the table", "reading, ms", 1e3),
+    "microseconds_an_iteration": Quantity("cost of an iteration", "µs an iteration"),
+    "seconds_a_draw_slow": Quantity("cost of an effective draw of the slowest edges", "ms a draw, slowest", 1e3),
+    "seconds_a_draw_typical": Quantity("cost of an effective draw of the median edge", "ms a draw, median", 1e3),
+    "search_seconds": Quantity("cost of the search", "search, s"),
+    "reading_seconds": Quantity("cost of reading the table", "reading, ms", 1e3),
     "peak_megabytes": Quantity("memory at its height", "peak, MB"),
 }
 
@@ -147,7 +147,7 @@ def slope_tables(found: Found) -> tuple[list[list[str]], list[str]]:
             growth = fit_growth(*values_of(members, key))
             line.append(power_text(symbol, growth.power) + (" †" if growth.bend else ""))
             if method == DEFAULT and line[-1] != "–":
-                sentences.append(f"- {growth_text(symbol, f'cost of {quantity.words}', growth)}")
+                sentences.append(f"- {growth_text(symbol, quantity.words, growth)}")
         cells.append(line)
     return cells, sentences
 
@@ -212,11 +212,14 @@ def report(request: Request, size: Size, found: Found) -> Report:
         "microseconds_an_iteration": "CPU µs an iteration",
         "seconds_a_draw_slow": "CPU seconds an effective draw\nof the ten slowest edges",
     }
+    searching = [
+        (task, outcome) for task, outcome in found if METHODS[task.labels["method"]].sampler.default_space != "none"
+    ]
     setting_up = {"search_seconds": "CPU seconds of the search", "peak_megabytes": "memory at its height, MB"}
     return Report(
         rows_of(found),
         text,
-        {"": growth_figure(panels(found, costs)), "-setup": growth_figure(panels(found, setting_up))},
+        {"": growth_figure(panels(found, costs)), "-setup": growth_figure(panels(searching, setting_up))},
     )
 
 
