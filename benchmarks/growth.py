@@ -15,30 +15,34 @@ this needs a fresh one (`alone`).
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 
 import parnidag
-from benchmarks.chains import BATCHES, FIRST_RATE, Walk, set_up
+from benchmarks.chains import BATCHES, FIRST_RATE, Walk, run_chains, set_up
 from benchmarks.figures import OPEN_EDGES, SLOWEST
 from benchmarks.methods import METHODS
-from benchmarks.problems import build
+from benchmarks.problems import build, simulated
 from benchmarks.timed import warmed_up
 from parnidag.data import Data
 from parnidag.results.convergence import chain_probabilities, edge_ess, edge_mcse
 from parnidag.samplers import PARNI
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Sampler, new_chain
 
 Figures = dict[str, float | int | str | None]
 
 FEWEST_EFFECTIVE = 2 * BATCHES
 """An edge that moves less often than batches end cannot be told from one that moves once a batch."""
+MANY_NODES = 200
+"""From here on chains run compiled code that small ones do not load."""
 MEGABYTE = 1e6
 
 
@@ -60,19 +64,46 @@ def measured(method: str, point: Point, alone: bool = False) -> Figures:
     """Return the figures of one chain; `alone` has it run in a fresh process, whose memory is then known too."""
     if not alone:
         return _measured(method, point, None)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_measured_alone, method, point).result()
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_send_measured, args=(theirs, method, point))
+    process.start()
+    theirs.close()
+    try:
+        found: Figures | Exception = ours.recv()
+    except EOFError:
+        process.join()
+        raise RuntimeError(f"the process ended with code {process.exitcode}") from None
+    process.join()
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
-def _measured_alone(method: str, point: Point) -> Figures:
-    return _measured(method, point, Memory())
+def _send_measured(connection: Connection, method: str, point: Point) -> None:
+    """Measure in this process, and go quietly when the one that asked is gone."""
+    try:
+        found: Figures | Exception = _measured(method, point, Memory())
+    except Exception as error:  # the one that asked reports it
+        found = error
+    with contextlib.suppress(BrokenPipeError):
+        connection.send(found)
+
+
+@functools.cache
+def warmed_up_for_many(sampler: Sampler) -> None:
+    """Compile what chains of many nodes have of their own: compilers take time and memory that are not the chain's."""
+    problem = simulated("warm-up", nodes=MANY_NODES, edges=MANY_NODES // 2, rows=100)
+    run_chains(problem, sampler, "found", chains=1, seconds=0.02, seed=1, jobs=1)
 
 
 def _measured(method: str, point: Point, memory: Memory | None) -> Figures:
     sampler = METHODS[method].sampler
+    values = parnidag.simulate(nodes=point.nodes, edges=point.edges, rows=point.rows, seed=point.seed).values
     for used in {sampler, PARNI()}:
         warmed_up(used)
-    values = parnidag.simulate(nodes=point.nodes, edges=point.edges, rows=point.rows, seed=point.seed).values
+        if point.nodes >= MANY_NODES:
+            warmed_up_for_many(used)
     if memory is not None:
         memory.begin()
     began = time.process_time()
@@ -82,7 +113,6 @@ def _measured(method: str, point: Point, memory: Memory | None) -> Figures:
     chain = new_chain(problem.target, ready.starts[0], point.seed, 0)
     tune = point.tuning_draws * sampler.default_thin(point.nodes)
     sampler.begin(problem.target, ready.prepared, chain, tune)
-    sampler.advance(problem.target, chain, 1)  # compiles what depends on the size
     walk = Walk(sampler, problem, chain, FIRST_RATE)
     while chain.iteration < tune:
         walk.segment(tune - chain.iteration)

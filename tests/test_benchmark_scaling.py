@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import parnidag
+from benchmarks import growth
 from benchmarks.chains import BATCHES, Walk
-from benchmarks.growth import Memory, Point, draw_figures, measured, open_edge_counts
+from benchmarks.growth import Memory, Point, draw_figures, open_edge_counts
 from benchmarks.growth_drawing import Panel, growth_figure
 from benchmarks.harness.study import SCALES, Request
 from benchmarks.harness.summaries import Interval
 from benchmarks.harness.task import Outcome
 from benchmarks.problems import simulated
 from benchmarks.slopes import ALARM, fit_growth, growth_text, power_text
-from benchmarks.studies.scaling import CHOICE, DEFAULT, QUANTITIES, SCALING, SWEEPS
+from benchmarks.studies.scaling import CHOICE, DEFAULT, QUANTITIES, SCALING, SWEEPS, task_at
 from benchmarks.studies.speed import PEERS, SAMPLERS, SPEED, run_rate, thousands, wall_text
 from benchmarks.wall import threads_gain
 from parnidag.samplers import ADR
@@ -157,13 +161,26 @@ def test_a_file_of_ones_own(tmp_path):
 # ── small measurements ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_point_is_measured():
-    point = Point(nodes=14, edges=20, rows=100, seconds=0.05, tuning_draws=2, seed=1)
-    figures = measured("adr", point)
-    assert figures["microseconds_an_iteration"] == pytest.approx(0.05e6 / figures["iterations"], rel=0.5)
-    assert figures["search_seconds"] > 0
-    assert figures["reading_seconds"] > 0
-    assert set(QUANTITIES) - set(figures) == {"peak_megabytes"}
+def test_a_task_in_a_process_of_its_own():
+    """It knows its memory."""
+    point = Point(nodes=14, edges=20, rows=200_000, seconds=0.05, tuning_draws=1, seed=1)
+    task = task_at("nodes", 14, "adr", point, 0)
+    outcome = replace(task, settings={**task.settings, "alone": True}).run()
+    assert set(QUANTITIES) <= set(outcome.figures)
+    assert outcome.figures["microseconds_an_iteration"] == pytest.approx(
+        0.05e6 / outcome.figures["iterations"], rel=0.5
+    )
+    assert min(outcome.figures["search_seconds"], outcome.figures["reading_seconds"]) > 0
+    if outcome.figures["peak_megabytes"] is not None:
+        assert outcome.figures["peak_megabytes"] >= 200_000 * 14 * 8 / 1e6
+
+
+def test_what_goes_wrong_in_a_process_is_told():
+    sent = []
+    impossible = Point(nodes=14, edges=200, rows=10, seconds=0.05, tuning_draws=1, seed=1)
+    growth._send_measured(SimpleNamespace(send=sent.append), "adr", impossible)
+    assert "edges=200" in str(sent[0])
+    assert isinstance(pickle.loads(pickle.dumps(sent[0])), parnidag.ParnidagError)
 
 
 @pytest.fixture
