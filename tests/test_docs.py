@@ -118,12 +118,29 @@ def test_some_pages_show_commands():
     assert sum(line.startswith("parnidag ") for page in PAGES for line in shell_lines(page)) >= 3
 
 
-@pytest.mark.parametrize("page", [DOCS / "benchmarks.md"], ids=lambda page: page.stem)
+def missing_benchmarks(text):
+    """The benchmarks that a text names by their command and that do not exist: modules, and studies of the harness."""
+    from benchmarks.studies import STUDIES
+
+    text = " ".join(text.split())  # a command may be broken at the end of a line
+    modules = set(re.findall(r"python -m benchmarks\.(\w+)", text))
+    studies = set(re.findall(r"python -m benchmarks (\w+)", text))
+    lost = [module for module in modules if not (ROOT / "benchmarks" / f"{module}.py").exists()]
+    return sorted(lost) + sorted(studies - {*STUDIES, "all"}), modules | studies
+
+
+@pytest.mark.parametrize("page", [DOCS / "benchmarks.md", ROOT / "README.md"], ids=lambda page: page.stem)
 def test_benchmark_commands_exist(page):
-    modules = set(re.findall(r"python -m (benchmarks\.\w+)", page.read_text(encoding="utf-8")))
-    assert modules
-    for module in modules:
-        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+    lost, named = missing_benchmarks(page.read_text(encoding="utf-8"))
+    assert "speed" in named
+    assert lost == []
+
+
+def test_invented_benchmarks_would_be_noticed():
+    text = (
+        "`python -m benchmarks.invented`, `python -m\nbenchmarks guessed --scale quick`, `python -m benchmarks speed`"
+    )
+    assert missing_benchmarks(text)[0] == ["invented", "guessed"]
 
 
 def test_benchmarks_repeat_the_table_of_the_readme():

@@ -7,9 +7,13 @@ from typing import Any
 from benchmarks.harness.study import Study
 from benchmarks.studies.fifty import FIFTY
 from benchmarks.studies.priors import PRIORS
+from benchmarks.studies.scaling import SCALING
 from benchmarks.studies.skeletons import SKELETONS
+from benchmarks.studies.speed import SPEED
 from benchmarks.studies.table1 import TABLE1
 from benchmarks.studies.table2 import TABLE2
 from benchmarks.studies.table3 import TABLE3
 
-STUDIES: dict[str, Study[Any]] = {study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, SKELETONS, FIFTY)}
+STUDIES: dict[str, Study[Any]] = {
+    study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, SKELETONS, FIFTY, SCALING, SPEED)
+}
