@@ -1,10 +1,12 @@
 """Every table and figure of the paper, and some of our own, one command each.
 
-python -m benchmarks table1 [--scale quick|standard|paper] [--replications R] [--seed S] [--jobs J] [--out DIR]
+python -m benchmarks table1 --scale quick
 
-Each replication of each method is a task with its own CPU time, kept on disk when it is done: a study that was
-stopped, or that is asked for more replications, goes on with what is missing. In the folder of --out come
-STUDY-SCALE.csv (a line a task), .md (the table beside the paper's), .svg (the figure) and .json (machine and versions).
+Each replication of each method is a task with its own CPU time, kept on disk
+when it is done: a study that was stopped, or that is asked for more
+replications, goes on with what is missing. In the folder of --out come
+STUDY-SCALE.csv (a line a task), .md (the table beside the paper's), .svg (the
+figure) and .json (machine and versions).
 """
 
 from __future__ import annotations
@@ -135,6 +137,11 @@ def read_options(words: list[str] | None) -> argparse.Namespace:
     chosen = list(STUDIES.values()) if options.study == "all" else [STUDIES[options.study]]
     if options.data is not None and not options.data.exists():
         parser.error(f"--data {options.data} does not exist")
+    if options.data is not None and options.study != "all":
+        kind = "a folder" if options.data.is_dir() else "a file"
+        if kind not in chosen[0].data:
+            takes = " or ".join(chosen[0].data) or "none: it makes its own data"
+            parser.error(f"--data {options.data} is {kind}; {options.study} takes {takes}")
     known = {name for study in chosen for name in study.methods}
     for name in options.methods or ():
         if name not in known:
@@ -176,6 +183,8 @@ def main(words: list[str] | None = None) -> int:
     console = Console(stderr=False, width=None if sys.stdout.isatty() else 100)
     request = Request(options.scale, options.replications, options.seed, options.data, options.methods, options.seconds)
     for study in options.chosen:
+        if not request.chosen(study.methods):
+            continue  # one of several studies, and none of its methods is wanted
         console.rule(f"{study.name}, {request.scale}")
         try:
             files = run_study(study, request, options.out, options.jobs, console)

@@ -56,6 +56,8 @@ def paper_problem(name: str, path: str | None) -> Problem:
     """Return "protein" or "gsim100": from a file, a folder, an installed package, or simulated of the same shape."""
     if path is not None and not Path(path).is_dir():
         return build(name, Data(path))
+    if path is not None and not (Path(path) / SHAPES[name][0]).exists():
+        raise MissingData(f"--data {path} has no {SHAPES[name][0]}")
     if name == "protein":
         with contextlib.suppress(MissingData):
             return build(name, protein(None if path is None else Path(path)))

@@ -41,6 +41,7 @@ def copy_from(folder: Path, page: str) -> None:
 
 
 def main() -> None:
+    """Copy what there is, and fill the page."""
     page = PAGE.read_text(encoding="utf-8")
     if len(sys.argv) > 1:
         copy_from(Path(sys.argv[1]), page)

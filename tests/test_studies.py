@@ -170,6 +170,8 @@ def test_a_study_that_is_stopped_goes_on(tmp_path, monkeypatch):
         (["table1", "--seconds", "nan"], "not a positive number"),
         (["table1", "--methods", "adr,guess"], "'guess' is not one of"),
         (["table1", "--data", "/nowhere/at/all"], "does not exist"),
+        (["table3", "--data", __file__], "is a file; table3 takes a folder"),
+        (["fifty", "--data", "."], "makes its own data"),
     ],
 )
 def test_mistakes_are_named(words, said, capsys):
@@ -177,6 +179,20 @@ def test_mistakes_are_named(words, said, capsys):
         command.read_options(words)
     assert stop.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_help_fits_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        command.read_options(["--help"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in STUDIES)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_folder_without_the_data_is_no_reason_to_invent_some(tmp_path, capsys):
+    assert command.main(["table1", "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "has no sachs.csv" in capsys.readouterr().out.replace("\n", " ")
 
 
 @pytest.mark.parametrize("name", STUDIES)

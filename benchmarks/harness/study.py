@@ -70,6 +70,8 @@ class Study(Generic[Size]):
     """By scale."""
     tasks: Callable[[Request, Size], list[Task]]
     report: Callable[[Request, Size, Found], Report]
+    data: tuple[str, ...] = ()
+    """What `--data` may be: "a file", "a folder"."""
 
 
 def rows_of(found: Found) -> list[Row]:

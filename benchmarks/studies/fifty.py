@@ -83,7 +83,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
 
 FIFTY = Study(
     name="fifty",
-    about="a random graph of 50 nodes and 119 edges, N = 50, 100, 150: distances as violins",
+    about="a random graph of 50 nodes, N = 50, 100, 150, as violins",
     methods=CHOICE,
     sizes={"quick": Size(1.0, 1, 10.0), "standard": Size(2.0, 10, 300.0), "paper": Size(60.0, 10, 3600.0)},
     tasks=tasks,

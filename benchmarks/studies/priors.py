@@ -184,7 +184,7 @@ def signal_figure(networks: tuple[str, ...], folder: str | None) -> Figure:
 
 PRIORS = Study(
     name="priors",
-    about="the networks of table 3 under other priors and scores: why magic-niab is hard",
+    about="the same networks under other priors: why magic-niab is hard",
     methods=tuple(SETTINGS),
     sizes={
         "quick": Size(1.0, 1, ("ecoli70", "magic-niab")),
@@ -193,4 +193,5 @@ PRIORS = Study(
     },
     tasks=tasks,
     report=report,
+    data=("a folder",),
 )

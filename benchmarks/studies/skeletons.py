@@ -74,4 +74,5 @@ SKELETONS = Study(
     },
     tasks=tasks,
     report=report,
+    data=("a file", "a folder"),
 )

@@ -249,7 +249,7 @@ def thousands(value: float) -> str:
 
 SPEED = Study(
     name="speed",
-    about="iterations a second of every sampler, beside the peers'; two threads; the commands",
+    about="iterations a second of every sampler, beside the peers'",
     methods=tuple(SAMPLERS),
     sizes={
         "quick": Size(("protein", "gsim100"), seconds=0.5, tune=30_000, replications=2, cold=False),
@@ -258,4 +258,5 @@ SPEED = Study(
     },
     tasks=tasks,
     report=report,
+    data=("a file", "a folder"),
 )

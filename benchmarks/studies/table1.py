@@ -132,9 +132,10 @@ def report(request: Request, size: Size, found: Found) -> Report:
 
 TABLE1 = Study(
     name="table1",
-    about="protein data: error of edge probabilities against the exact posterior, and traces",
+    about="protein data: errors against the exact posterior, and traces",
     methods=CHOICE,
     sizes={"quick": Size(2.0, 3), "standard": Size(30.0, 6), "paper": Size(180.0, 20)},
     tasks=tasks,
     report=report,
+    data=("a file", "a folder"),
 )

@@ -75,7 +75,7 @@ def best_known(found: Found) -> float:
 
 TABLE2 = Study(
     name="table2",
-    about="gsim100: error of edge probabilities with two skeletons, and traces",
+    about="gsim100: errors against long chains, two skeletons, and traces",
     methods=CHOICE,
     sizes={
         "quick": Size(2.0, 2, 6.0, 4),
@@ -84,4 +84,5 @@ TABLE2 = Study(
     },
     tasks=tasks,
     report=report,
+    data=("a file", "a folder"),
 )
