@@ -92,9 +92,6 @@ LEARNERS: dict[str, Learner] = {
     ),
     "parni": Learner("parnidag, default", PARNI(), odds="1/n", search=True, estimate="mode"),
     "parni-dense": Learner("parnidag, h = 2/n", PARNI(), odds="2/n", search=True, estimate="mode"),
-    "parni-bge": Learner(
-        "parnidag, BGe and odds of Order MCMC", PARNI(), _bge(), "1/(2 log n)", search=True, estimate="mode"
-    ),
 }
 """By the name that `--methods` takes."""
 METHODS = (*BASELINES, *LEARNERS)
@@ -145,10 +142,20 @@ def directed(graph: np.ndarray, seed: int) -> np.ndarray:
     return found[np.ix_(back, back)]
 
 
-def sampled(learner: Learner, values: np.ndarray, seconds: float, seed: int) -> tuple[Graphs, dict[str, float | str]]:
+def sampled(
+    learner: Learner, values: np.ndarray, seconds: float, seed: int, *, set_up_is_free: bool = False
+) -> tuple[Graphs, dict[str, float | str]]:
     """Return the point estimates of a chain, and the distance to the truth that its own posterior expects."""
     problem = learner.problem(Data(values))
-    chain = timed_chain(problem, learner.sampler, seconds, seed, space=learner.space, search=learner.search)
+    chain = timed_chain(
+        problem,
+        learner.sampler,
+        seconds,
+        seed,
+        space=learner.space,
+        search=learner.search,
+        set_up_is_free=set_up_is_free,
+    )
     graphs = _estimates(chain.probabilities[-1], chain.best)
     said: dict[str, float | str] = {
         "expected_shd_mode": expected_shd(chain.probabilities[-1], graphs["mode"]),

@@ -78,10 +78,12 @@ def timed_chain(
     search: bool = True,
     marks: Sequence[float] = (),
     alpha: float = PC_ALPHA,
+    set_up_is_free: bool = False,
 ) -> TimedChain:
     """Run one chain; `search` lets the sampler look for its start, else it begins without edges.
 
-    `marks` are CPU seconds at which the edge probabilities so far are noted; the end is always one.
+    `marks` are CPU seconds at which the edge probabilities so far are noted; the end is always one. A free set-up is
+    for questions about the posterior, not about the time it takes.
     """
     warmed_up(sampler)
     target, began = problem.target, time.process_time()
@@ -89,6 +91,7 @@ def timed_chain(
     prepared = sampler.prepare(target, considered, seed, chains=int(search), given=space != "own")
     start = (prepared.starts or [target.required])[0]
     set_up = time.process_time() - began
+    seconds += set_up if set_up_is_free else 0.0
     tune, rate = tuning_length(problem, sampler, SetUp(prepared, [start], set_up), max(seconds - set_up, 0.01), seed)
     chain = new_chain(target, start, seed, 0)
     began = time.process_time()
