@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from parnidag.plots._axes import GREY, INK, colour_of, line_of, marker_of, open_frame
 
-FIRST_SECOND = 0.01
+FIRST_SECOND = 0.02
 """Where the axes of traces begin."""
 Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
 """By label: places on the x axis, and values there (replication × place)."""
@@ -63,7 +63,7 @@ def trace_figure(traces: Mapping[str, np.ndarray], title: str, reference: float 
     highest = max((trace[2].max() for trace in traces.values()), default=1.0)
     for k, (label, trace) in enumerate(traces.items()):
         ax = axes.flat[k]
-        ax.plot(np.maximum(trace[0], FIRST_SECOND), trace[2], color=colour_of(0), lw=0.5, marker=".", ms=2.0)
+        ax.plot(np.maximum(trace[0], FIRST_SECOND), trace[2], color=colour_of(0), lw=0.7)
         if reference is not None:
             ax.axhline(reference, color=INK, lw=1, ls=line_of(1))
         ax.set_title(label, fontsize="small", color=INK)

@@ -152,7 +152,7 @@ def by_replication(members: Found, figure: str) -> dict[object, float]:
     }
 
 
-def seconds_column(found: Found, by: str, columns: Sequence[str]) -> str:
+def seconds_table(found: Found, by: str, columns: Sequence[str]) -> str:
     """Return a table of the CPU seconds that each method took."""
     groups = grouped(found, ["method", by])
     lines = []

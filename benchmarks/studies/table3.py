@@ -16,7 +16,7 @@ from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import LEARNERS, METHODS, describe, label_of
 from benchmarks.networks import NETWORKS, known_network
 from benchmarks.published import TABLE3 as PUBLISHED
-from benchmarks.studies.accuracy import cell, estimates_table, paired_table, run_on, seconds_column, task_of
+from benchmarks.studies.accuracy import cell, estimates_table, paired_table, run_on, seconds_table, task_of
 from parnidag.plots._axes import GREY, colour_of, open_frame
 
 ROWS = 100
@@ -103,7 +103,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
         "Compared data set by data set (above zero: parnidag's default is closer to the truth):",
         paired_table(found, "network"),
         "CPU seconds a data set, with imports for baselines:",
-        seconds_column(found, "network", list(size.networks)),
+        seconds_table(found, "network", list(size.networks)),
     ]
     return Report(rows_of(found), "\n\n".join(parts), {"": figure_of(found)})
 
