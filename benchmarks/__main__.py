@@ -72,6 +72,8 @@ def run_study(study: Study, request: Request, out: Path, jobs: int, console: Con
     """Run what is not known yet, and write the results; return the files."""
     size = study.sizes[request.scale]
     tasks = study.tasks(request, size)
+    if not tasks:
+        raise MissingData("nothing to do: this scale has none of these methods")
     store = Store(out / "cache")
     outcomes = {task.digest: outcome for task in tasks if (outcome := store.get(task)) is not None}
     clock = Clock(len(tasks), len(outcomes), console)
@@ -96,8 +98,8 @@ def write(report: Report, stem: Path, request: Request, study: str) -> list[Path
     with replacing(files[0]) as temporary:
         write_rows(temporary, report.rows)
     with replacing(files[1]) as temporary:
-        temporary.write_text(report.markdown + "\n", encoding="utf-8")
-    said = {"study": study, "scale": request.scale, "seed": request.seed, **environment()}
+        temporary.write_text(f"{report.markdown}{request.in_words()}\n", encoding="utf-8")
+    said = {"study": study, **request.describe(), **environment()}
     with replacing(files[2]) as temporary:
         temporary.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
     for ending, figure in report.figures.items():
@@ -127,20 +129,21 @@ def read_options(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("study", choices=[*STUDIES, "all"], metavar="study", help="see below; all: one after the other")
     parser.add_argument("--scale", choices=SCALES, default="quick", help="quick: at most two minutes on two cores")
     parser.add_argument("--replications", type=positive, metavar="R", help="those of the scale by default")
-    parser.add_argument("--seed", type=natural, default=1, metavar="S")
+    parser.add_argument("--seed", type=positive, default=1, metavar="S", help="another one for other data and chains")
     parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="J", help="processes; all cores")
     parser.add_argument("--out", type=Path, default=FOLDER, metavar="DIR", help="benchmarks/results by default")
     parser.add_argument("--data", type=Path, metavar="PATH", help="a CSV file, or a folder with the paper's data")
     parser.add_argument("--methods", type=lambda text: tuple(text.split(",")), metavar="A,B", help="only these")
-    parser.add_argument("--seconds", type=positive_number, metavar="T", help="CPU seconds of each method")
+    parser.add_argument("--seconds", type=positive_number, metavar="T", help="CPU seconds of each sampler")
     options = parser.parse_args(words)
     chosen = list(STUDIES.values()) if options.study == "all" else [STUDIES[options.study]]
     if options.data is not None and not options.data.exists():
         parser.error(f"--data {options.data} does not exist")
-    if options.data is not None and options.study != "all":
+    if options.data is not None:
         kind = "a folder" if options.data.is_dir() else "a file"
-        if kind not in chosen[0].data:
-            takes = " or ".join(chosen[0].data) or "none: it makes its own data"
+        allowed = ("a folder",) if options.study == "all" else chosen[0].data
+        if kind not in allowed:
+            takes = " or ".join(allowed) or "none: it makes its own data"
             parser.error(f"--data {options.data} is {kind}; {options.study} takes {takes}")
     known = {name for study in chosen for name in study.methods}
     for name in options.methods or ():
@@ -153,12 +156,6 @@ def read_options(words: list[str] | None) -> argparse.Namespace:
 def positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
-def natural(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
 
@@ -189,7 +186,7 @@ def main(words: list[str] | None = None) -> int:
         try:
             files = run_study(study, request, options.out, options.jobs, console)
         except MissingData as error:
-            console.print(f"{study.name}: {error}", highlight=False)
+            console.print(f"{study.name}: {error}", highlight=False, markup=False, soft_wrap=True)
             if options.study != "all":
                 return 2
             continue

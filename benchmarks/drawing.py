@@ -18,7 +18,7 @@ Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 def error_figure(
     curves: Curves,
-    peers: Mapping[str, tuple[float, float]],
+    peers: Mapping[str, Sequence[tuple[float, float]]],
     title: str,
     floor: float | None = None,
     x: str = "CPU seconds of one chain, set-up included",
@@ -32,8 +32,7 @@ def error_figure(
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
         ax.plot(times, middle, color=colour_of(k), ls=line_of(k), marker=marker_of(k), ms=4, label=label)
         ax.fill_between(times, low, high, color=colour_of(k), alpha=0.15, lw=0)
-        if label in peers:
-            when, value = peers[label]
+        for when, value in peers.get(label, ()):
             ax.plot(when, value, ls="", marker=marker_of(k), ms=8, mfc="none", mec=colour_of(k), mew=1.5)
     if peers:
         ax.plot([], [], ls="", marker="o", ms=8, mfc="none", mec=GREY, mew=1.5, label="open: the paper's figure")
@@ -49,7 +48,7 @@ def error_figure(
 def trace_figure(traces: Mapping[str, np.ndarray], title: str, reference: float | None = None) -> Figure:
     """Draw the log posterior along a chain of each method, one panel a method, against CPU seconds."""
     columns = min(3, max(1, len(traces)))
-    rows = -(-len(traces) // columns)
+    rows = max(1, -(-len(traces) // columns))
     figure, axes = plt.subplots(
         rows,
         columns,
@@ -64,7 +63,7 @@ def trace_figure(traces: Mapping[str, np.ndarray], title: str, reference: float 
     for k, (label, trace) in enumerate(traces.items()):
         ax = axes.flat[k]
         ax.plot(np.maximum(trace[0], FIRST_SECOND), trace[2], color=colour_of(0), lw=0.7)
-        if reference is not None:
+        if reference is not None and np.isfinite(reference):
             ax.axhline(reference, color=INK, lw=1, ls=line_of(1))
         ax.set_title(label, fontsize="small", color=INK)
         open_frame(ax)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.timed import Space
-from parnidag.samplers import ADR, PARNI, IterativeMCMC, OrderMCMC, PartitionMCMC
+from parnidag.samplers import ADR, PARNI, OrderMCMC, PartitionMCMC
 from parnidag.samplers.base import Sampler
 
 
@@ -39,7 +39,6 @@ METHODS: dict[str, Method] = {
     "parni": Method("parnidag, default", PARNI(), search=True, space="own"),
     "order": Method("Order MCMC", OrderMCMC(), peer="Order MCMC"),
     "partition": Method("Partition MCMC", PartitionMCMC(), peer="Partition MCMC"),
-    "iterative": Method("Iterative MCMC", IterativeMCMC(), search=True, space="pc", peer="Iterative MCMC"),
 }
 """By the name that `--methods` takes."""
 

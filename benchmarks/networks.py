@@ -8,6 +8,7 @@ read without importing the packages: cdt's import needs torch, and nothing of ei
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -52,6 +53,13 @@ class Network:
     def adjacency(self) -> NDArray[np.bool_]:
         """The edges, parent × child."""
         return self.weights != 0
+
+    def digest(self) -> str:
+        """Return a name for the numbers that decide what is drawn."""
+        known = hashlib.sha256("\0".join(self.nodes).encode())
+        for numbers in (self.weights, self.intercepts, self.deviations):
+            known.update(np.ascontiguousarray(numbers, float).tobytes())
+        return known.hexdigest()[:16]
 
     def draw(self, rows: int, seed: int) -> NDArray[np.float64]:
         """Draw rows from the network; the same for the same seed."""

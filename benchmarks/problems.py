@@ -55,7 +55,8 @@ def load(name: str, data_dir: Path | None, seed: int = 1) -> Problem:
 def paper_problem(name: str, path: str | None) -> Problem:
     """Return "protein" or "gsim100": from a file, a folder, an installed package, or simulated of the same shape."""
     if path is not None and not Path(path).is_dir():
-        return build(name, Data(path))
+        known = {file: name for name, (file, *_) in SHAPES.items()}
+        return build(known.get(Path(path).name, Path(path).stem), Data(path))
     if path is not None and not (Path(path) / SHAPES[name][0]).exists():
         raise MissingData(f"--data {path} has no {SHAPES[name][0]}")
     if name == "protein":

@@ -130,7 +130,7 @@ def _follow(walk: Walk, tune: int, marks: Sequence[float], set_up: float, prepar
 
 
 def best_graph(walk: Walk, prepared: Prepared) -> tuple[Adjacency, float]:
-    """Return the best graph that a chain, or the search before it, has met (parent × child), and its score."""
+    """Return the best graph that a chain, or its sampler's own expansion of the space, has met, and its score."""
     score, space = float(walk.chain.trace.floats[0]), prepared.space
     if space is not None and space.best is not None and (space.log_posterior or -np.inf) > score:
         return space.best, float(space.log_posterior or -np.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import numpy as np
 
@@ -26,7 +27,8 @@ def fail(number):
 
 
 def die(number):
-    os._exit(7)
+    """Be ended by someone else, such as a system that runs out of memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def never_end(number):

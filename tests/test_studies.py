@@ -5,18 +5,21 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+import parnidag
 from benchmarks import __main__ as command
 from benchmarks.harness import summaries
 from benchmarks.harness.store import Store
 from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
-from benchmarks.harness.task import Outcome, Task
+from benchmarks.harness.task import Outcome, Task, own_version
 from benchmarks.harness.workers import run_all
 from benchmarks.studies import STUDIES
 
@@ -47,11 +50,22 @@ def test_what_does_not_decide_a_result_is_not_in_its_name():
     assert task().digest == replace(task(), labels={"called": "otherwise"}, place={"place": "elsewhere"}).digest
 
 
-def test_an_edited_kernel_asks_for_new_results(monkeypatch):
-    before = task().digest
+def test_edited_sources_ask_for_new_results(monkeypatch):
+    before, of_library = task().digest, task(version="library 1").digest
     monkeypatch.setattr("benchmarks.harness.task.own_version", lambda: "parnidag 1 another digest")
     assert task().digest != before
-    assert task(version="library 1").digest == task(version="library 1").digest
+    assert task(version="library 1").digest != of_library, "our metrics judge other libraries too"
+
+
+@pytest.mark.parametrize("file", ["scores/linear.py", "samplers/initial.py", "graphs/hamming.py"])
+def test_sources_that_are_not_compiled_count_too(file, tmp_path, monkeypatch):
+    package = tmp_path / "parnidag"
+    shutil.copytree(Path(parnidag.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(parnidag, "__file__", str(package / "__init__.py"))
+    before = own_version.__wrapped__()
+    assert before == own_version.__wrapped__()
+    (package / file).write_text((package / file).read_text() + "\n# edited\n")
+    assert own_version.__wrapped__() != before
 
 
 def test_an_outcome_is_kept_with_its_arrays(tmp_path):
@@ -87,13 +101,13 @@ def test_only_what_would_happen_again_is_kept(tmp_path, function, status, kept):
 
 
 def test_processes_outlive_bad_tasks_and_are_replaced():
-    tasks = [task("fail"), task("die"), task(number=5), task("which_process"), task("square", 6)]
+    tasks = [task("fail"), task("die", limit=50.0), task(number=5), task("which_process"), task("square", 6)]
     found = {}
     run_all(tasks, 1, lambda done, outcome: found.__setitem__(done.digest, outcome))
     outcomes = [found[one.digest] for one in tasks]
     assert [one.status for one in outcomes] == ["crashed", "crashed", "done", "done", "done"]
     assert "no 3" in outcomes[0].note
-    assert "code 7" in outcomes[1].note
+    assert "code -9" in outcomes[1].note, "which is not the limit of CPU time"
     assert outcomes[2].figures["square"] == 25
     assert outcomes[3].figures["threads"] == "1"
 
@@ -137,7 +151,7 @@ def test_a_second_run_does_only_what_is_missing(tmp_path, monkeypatch):
     assert ran == [2, 3]
     rows = list(csv.DictReader((tmp_path / "squares-quick.csv").read_text().splitlines()))
     assert [row["square"] for row in rows] == ["1", "4", "9", "16", "25"]
-    assert (tmp_path / "squares-quick.md").read_text() == "5 squares\n"
+    assert (tmp_path / "squares-quick.md").read_text().startswith("5 squares\n\n(Not the whole of scale quick: 5 rep")
     said = json.loads((tmp_path / "squares-quick.json").read_text())
     assert {"machine", "python", "packages", "commit", "scale", "seed"} <= set(said)
     assert all(path.exists() for path in files)
@@ -166,7 +180,8 @@ def test_a_study_that_is_stopped_goes_on(tmp_path, monkeypatch):
         (["invented"], "invalid choice"),
         (["table1", "--scale", "huge"], "invalid choice"),
         (["table1", "--replications", "0"], "not a whole number from 1 on"),
-        (["table1", "--seed", "-1"], "not a whole number from 0 on"),
+        (["table1", "--seed", "0"], "not a whole number from 1 on"),
+        (["all", "--data", __file__], "is a file; all takes a folder"),
         (["table1", "--seconds", "nan"], "not a positive number"),
         (["table1", "--methods", "adr,guess"], "'guess' is not one of"),
         (["table1", "--data", "/nowhere/at/all"], "does not exist"),
@@ -192,7 +207,7 @@ def test_help_fits_a_narrow_terminal(capsys, monkeypatch):
 
 def test_a_folder_without_the_data_is_no_reason_to_invent_some(tmp_path, capsys):
     assert command.main(["table1", "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
-    assert "has no sachs.csv" in capsys.readouterr().out.replace("\n", " ")
+    assert "has no sachs.csv" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -231,10 +246,32 @@ def test_intervals_of_means_cover_as_often_as_they_say():
     assert abs(covered / times - 0.95) < 4 * math.sqrt(0.95 * 0.05 / times)
 
 
-def test_intervals_of_medians_hold_the_median():
+@pytest.mark.parametrize("size", [6, 8, 20])
+def test_intervals_of_medians_cover_at_least_as_often_as_they_say(size):
+    rng, times = np.random.default_rng(1), 2000
+    covered = 0
+    for _ in range(times):
+        interval = summaries.median_interval(rng.lognormal(size=size))
+        covered += interval.low <= 1.0 <= interval.high
+    assert covered / times > 0.95 - 4 * math.sqrt(0.95 * 0.05 / times)
+
+
+def test_few_values_have_no_interval_of_their_median():
     interval = summaries.median_interval([1.0, 2.0, 3.0, 4.0, 100.0])
-    assert interval.low <= interval.middle == 3.0 <= interval.high < 101.0
-    assert math.isnan(summaries.median_interval([1.0, 2.0]).low)
+    assert interval.middle == 3.0
+    assert math.isnan(interval.low)
+
+
+def test_seeds_of_studies_do_not_overlap():
+    one, other = Request(seed=1), Request(seed=2)
+    assert not {one.seed_of(k) for k in range(1000)} & {other.seed_of(k) for k in range(1000)}
+
+
+def test_partial_runs_say_so():
+    assert Request().in_words() == ""
+    said = Request(methods=("adr",), seconds=2.0, replications=3, seed=5).in_words()
+    for part in ("seed 5", "3 replications", "2 CPU seconds", "only adr"):
+        assert part in said
 
 
 @pytest.mark.parametrize(

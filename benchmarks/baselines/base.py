@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ class Package(NamedTuple):
     """What pip installs."""
     extra: str
     """The extra of this project that holds it."""
+    parts: tuple[str, ...] = ()
+    """Modules that take long to import."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,12 @@ class Baseline:
             return importlib.metadata.version(self.package.distribution)
         except importlib.metadata.PackageNotFoundError:
             return None
+
+    def import_library(self) -> None:
+        """Import everything that takes long, if it is there."""
+        with contextlib.suppress(ImportError):
+            for part in self.package.parts:
+                importlib.import_module(part)
 
     def fit(self, values: NDArray[np.float64], seed: int, seconds: float) -> Estimate:
         """Run the method on rows × nodes; `seconds` of CPU time are its limit, which others enforce."""

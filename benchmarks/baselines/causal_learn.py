@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from benchmarks.baselines.base import Baseline, Estimate, Package
 
-CAUSAL_LEARN = Package("causallearn", "causal-learn", "baselines")
+CAUSAL_LEARN = Package(
+    "causallearn",
+    "causal-learn",
+    "baselines",
+    (
+        "causallearn.search.ConstraintBased.PC",
+        "causallearn.search.ScoreBased.GES",
+        "causallearn.search.FCMBased.lingam",
+    ),
+)
 Values = NDArray[np.float64]
 
 

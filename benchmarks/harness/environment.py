@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import platform
 import subprocess
@@ -15,6 +16,7 @@ PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "pandas", "causal-learn", "gc
 PACKAGES += ("cdt", "dibs-lib", "jax")
 
 
+@functools.cache
 def environment() -> dict[str, object]:
     """Return machine, versions, and the commit that ran."""
     return {

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.environment import environment
 from benchmarks.harness.task import KEPT, Outcome, Task
 from parnidag.writing import replacing
 
@@ -46,6 +47,7 @@ class Store:
             "figures": outcome.figures,
             "note": outcome.note,
             "task": {"function": task.function, "settings": task.settings, "labels": task.labels},
+            "environment": environment(),
         }
         text = np.frombuffer(json.dumps(said).encode(), np.uint8)
         with replacing(self.path(task)) as temporary, temporary.open("wb") as file:

@@ -13,6 +13,9 @@ from benchmarks.harness.task import Found, Task
 
 SCALES = ("quick", "standard", "paper")
 
+SEEDS_APART = 10_000_000
+"""Room for the replications of one seed."""
+
 Row = dict[str, object]
 Size = TypeVar("Size")
 
@@ -41,6 +44,26 @@ class Request:
     def file(self) -> str | None:
         """The file of data."""
         return None if self.data is None or self.data.is_dir() else str(self.data)
+
+    def describe(self) -> dict[str, object]:
+        """Return everything that was asked for, but where data are."""
+        data = None if self.data is None else self.data.name
+        return {"scale": self.scale, "seed": self.seed, "replications": self.replications, "data": data} | {
+            "methods": self.methods,
+            "seconds": self.seconds,
+        }
+
+    def in_words(self) -> str:
+        """Say what of a scale was changed; nothing if it is as it is."""
+        changed = [f"{name} {value}" for name, value in (("seed", self.seed),) if value != 1]
+        changed += [f"{self.replications} replications"] if self.replications is not None else []
+        changed += [f"{self.seconds:g} CPU seconds"] if self.seconds is not None else []
+        changed += [f"only {', '.join(self.methods)}"] if self.methods is not None else []
+        return f"\n\n(Not the whole of scale {self.scale}: {'; '.join(changed)}.)" if changed else ""
+
+    def seed_of(self, replication: int) -> int:
+        """Return the seed of a replication; those of another `seed` are all different."""
+        return 1 + replication + (self.seed - 1) * SEEDS_APART
 
     def chosen(self, methods: Sequence[str]) -> list[str]:
         """Return the methods that are wanted, in their usual order."""

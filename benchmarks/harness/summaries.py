@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-RESAMPLES = 2000
 LEVEL = 0.95
 
 
@@ -36,14 +35,19 @@ def mean_interval(values: Sequence[float]) -> Interval:
     return Interval(middle, middle - reach, middle + reach)
 
 
-def median_interval(values: Sequence[float], seed: int = 1) -> Interval:
-    """Return the median and its bootstrap interval; no interval from fewer than three values."""
-    found = np.asarray(values, float)
-    if len(found) < 3:
-        return Interval(float(np.median(found)) if len(found) else math.nan, math.nan, math.nan)
-    drawn = np.random.default_rng(seed).choice(found, (RESAMPLES, len(found)))
-    low, high = np.quantile(np.median(drawn, axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(np.median(found)), float(low), float(high))
+def median_interval(values: Sequence[float]) -> Interval:
+    """Return the median and an interval between two of the values that holds the true median at 95 % or more.
+
+    Whatever the law: the number of values below the median is binomial. Fewer than six values cannot do it.
+    """
+    found = np.sort(np.asarray(values, float))
+    middle = float(np.median(found)) if len(found) else math.nan
+    below = int(stats.binom.ppf((1 - LEVEL) / 2, len(found), 0.5)) if len(found) else 0
+    while below > 0 and 1 - 2 * stats.binom.cdf(below - 1, len(found), 0.5) < LEVEL:
+        below -= 1
+    if below < 1:
+        return Interval(middle, math.nan, math.nan)
+    return Interval(middle, float(found[below - 1]), float(found[-below]))
 
 
 def plus_minus(interval: Interval, form: str = ".2f") -> str:

@@ -8,16 +8,21 @@ import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 import parnidag
-from parnidag._jit import cache_folder
 
 Status = Literal["done", "missing", "failed", "stopped", "crashed"]
 KEPT: tuple[Status, ...] = ("done", "failed", "stopped")
 """What would happen again. A library may be installed later, and a crash may have been the machine's."""
+RUNNING_CODE = (
+    *(f"{name}.py" for name in ("chains", "growth", "learners", "methods", "networks", "problems", "timed", "wall")),
+    "baselines/*.py",
+)
+"""The benchmarks' own files that run methods; the others arrange what was found."""
 
 
 class MissingLibrary(Exception):  # noqa: N818 — it names what happened
@@ -26,6 +31,10 @@ class MissingLibrary(Exception):  # noqa: N818 — it names what happened
 
 class Impossible(Exception):  # noqa: N818 — it names what happened
     """A method cannot do this; the message says why."""
+
+
+class NotNow(Exception):  # noqa: N818 — it names what happened
+    """A method could not do this for a reason that may pass, such as too little free memory."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Task:
     place: Mapping[str, Any] = field(default_factory=dict)
     """What does not decide the result, such as the folder that data are read from."""
     version: str = ""
-    """Of the library that does the work; parnidag's own when empty."""
+    """Of another library that does the work, if any."""
     limit: float | None = None
     """CPU seconds after which the process is ended."""
 
@@ -50,7 +59,7 @@ class Task:
         known = {
             "function": self.function,
             "settings": self.settings,
-            "version": self.version or own_version(),
+            "version": f"{own_version()} {self.version}".strip(),
             "limit": self.limit,
         }
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
@@ -69,15 +78,24 @@ class Task:
             return Outcome("missing", note=str(error))
         except Impossible as error:
             return Outcome("failed", note=str(error))
+        except NotNow as error:
+            return Outcome("crashed", note=str(error))
         assert isinstance(outcome, Outcome)
         return outcome
 
 
 @functools.cache
 def own_version() -> str:
-    """Return the version of parnidag and of the compiled code behind it, which changes with every edit of a kernel."""
-    folder = cache_folder()
-    return f"parnidag {parnidag.__version__} {'' if folder is None else folder.name}"
+    """Return the version of parnidag and a digest of its sources and of the code here that runs methods."""
+    digest = hashlib.sha256()
+    benchmarks = Path(__file__).parent.parent
+    files = [
+        *Path(parnidag.__file__).parent.rglob("*.py"),
+        *(file for pattern in RUNNING_CODE for file in benchmarks.glob(pattern)),
+    ]
+    for file in sorted(files, key=lambda file: (file.parent.name, file.name)):
+        digest.update(f"{file.parent.name}/{file.name}\0".encode() + file.read_bytes())
+    return f"parnidag {parnidag.__version__} {digest.hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)

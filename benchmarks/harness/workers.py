@@ -42,7 +42,8 @@ class Worker:
     def give(self, task: Task) -> None:
         """Start a task."""
         self.task, self.began = task, time.monotonic()
-        self.connection.send(task)
+        with contextlib.suppress(OSError):  # a process that is gone is noticed when its result is asked for
+            self.connection.send(task)
 
     def result(self) -> Outcome:
         """Return what came of the task; a process that ended without a word is described."""
@@ -50,10 +51,10 @@ class Worker:
         try:
             outcome: Outcome = self.connection.recv()
             return outcome
-        except EOFError:
+        except (EOFError, OSError):
             self.process.join()
             code = self.process.exitcode
-            if hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, -signal.SIGKILL) and self.task.limit:
+            if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU and self.task.limit:
                 return stopped(self.task)
             return Outcome("crashed", note=f"the process ended with code {code}")
 

@@ -22,6 +22,7 @@ from benchmarks.timed import PC_ALPHA, Space, timed_chain
 
 MARKS = (1.0, 2.0, 5.0, 7.0, 10.0, 15.0, 20.0, 50.0, 100.0, 200.0, 300.0, 450.0, 600.0)
 """CPU seconds at which edge probabilities are noted on the way."""
+TIMES_LONGER = 3
 REFERENCE_SEED = 1_000_000
 """Keeps the random numbers of the reference apart from those of the chains it judges."""
 
@@ -119,7 +120,7 @@ def chain_task(
             "data": problem.data.digest(),
             "marks": list(MARKS) if method in METHODS else [],
             "seconds": seconds,
-            "seed": request.seed + replication,
+            "seed": request.seed_of(replication),
         },
         labels={"data": problem.name, "skeleton": skeleton, "method": method, "replication": replication},
         place={"path": path},
@@ -127,9 +128,10 @@ def chain_task(
 
 
 def reference_tasks(request: Request, size: Size) -> list[Task]:
-    """Return the long chains; half as many of the other family."""
+    """Return the long chains, longer if those that they judge are; half as many of the other family."""
+    seconds = max(size.reference_seconds, TIMES_LONGER * (request.seconds or size.seconds))
     return [
-        chain_task(request, name, "reference", "own", size.reference_seconds, REFERENCE_SEED + k)
+        chain_task(request, name, "reference", "own", seconds, REFERENCE_SEED + k)
         for name, count in (("reference", size.reference_chains), ("other", size.reference_chains // 2))
         for k in range(count)
     ]

@@ -17,11 +17,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
-from benchmarks.harness.summaries import markdown_table, mean_interval, plus_minus
+from benchmarks.harness.summaries import markdown_table, mean_interval
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import Learner, sampled, weight
 from benchmarks.networks import NETWORKS, Network, known_network
-from benchmarks.studies.accuracy import by_replication, cell, class_of, distances
+from benchmarks.studies.accuracy import by_replication, cell, class_of, distances, signed
 from benchmarks.studies.table3 import ROWS
 from parnidag import scores
 from parnidag.plots._axes import INK, colour_of, open_frame
@@ -56,28 +56,31 @@ class Size:
     networks: tuple[str, ...] = NETWORKS
 
 
-def run(network: str, prior: str, described: object, seconds: float, seed: int, folder: str | None) -> Outcome:
+def run(
+    network: str, numbers: str, prior: str, described: object, seconds: float, seed: int, folder: str | None
+) -> Outcome:
     """Run one chain on one data set."""
     learner = SETTINGS[prior]
-    assert learner.describe() == described
     known = known_network(network, None if folder is None else Path(folder))
+    assert (known.digest(), learner.describe()) == (numbers, described)
     graphs, said = sampled(learner, known.draw(ROWS, seed), seconds, seed, set_up_is_free=True)
     return Outcome(figures={**distances(graphs, known.adjacency), **said})
 
 
 def tasks(request: Request, size: Size) -> list[Task]:
     """Return a task for each data set and prior."""
-    for network in size.networks:
-        known_network(network, None if request.folder is None else Path(request.folder))  # or say what is missing
+    folder = None if request.folder is None else Path(request.folder)
+    digests = {network: known_network(network, folder).digest() for network in size.networks}
     return [
         Task(
             function="benchmarks.studies.priors:run",
             settings={
                 "network": network,
+                "numbers": digests[network],
                 "prior": prior,
                 "described": SETTINGS[prior].describe(),
                 "seconds": request.seconds or size.seconds,
-                "seed": request.seed + replication,
+                "seed": request.seed_of(replication),
             },
             labels={"network": network, "prior": prior, "replication": replication},
             place={"folder": request.folder},
@@ -141,8 +144,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
             for network in networks:
                 base = by_replication(groups[BASE, network], "shd_mode")
                 here = by_replication(groups[prior, network], "shd_mode")
-                both = mean_interval([here[k] - base[k] for k in here if k in base])
-                differences.append(plus_minus(both, "+.2f").replace("± +", "± "))
+                differences.append(signed(mean_interval([here[k] - base[k] for k in here if k in base])))
             paired.append([learner.label, *differences])
     parts = [
         "What there is to find: R² of a true edge given its child's other parents, and how many of the edges are worth "

@@ -104,7 +104,7 @@ def tasks(request: Request, size: Size) -> list[Task]:
         for name, sweep in SWEEPS.items():
             for value in size.values[name]:
                 point = sweep.point(
-                    value, request.seconds or size.seconds, size.tuning_draws, request.seed + replication
+                    value, request.seconds or size.seconds, size.tuning_draws, request.seed_of(replication)
                 )
                 if replication >= size.wanted(point, request.replications):
                     continue
@@ -138,6 +138,14 @@ def values_of(members: Found, quantity: str) -> tuple[list[float], list[float]]:
     return [value for value, _ in found], [figure for _, figure in found]
 
 
+def is_censored(members: Found, quantity: str) -> bool:
+    """Are there chains with too few effective draws to have the figure? Those are the costly ones."""
+    return any(
+        outcome.status == "done" and quantity in outcome.figures and outcome.figures[quantity] is None
+        for _, outcome in members
+    )
+
+
 def slope_tables(found: Found) -> tuple[list[list[str]], list[str]]:
     """Return the powers of every sweep and method as cells, and those of the default in sentences."""
     cells, sentences = [], []
@@ -145,7 +153,8 @@ def slope_tables(found: Found) -> tuple[list[list[str]], list[str]]:
         symbol, line = SWEEPS[str(sweep)].symbol, [str(sweep), METHODS[str(method)].label]
         for key, quantity in QUANTITIES.items():
             growth = fit_growth(*values_of(members, key))
-            line.append(power_text(symbol, growth.power) + (" †" if growth.bend else ""))
+            marks = (" †" if growth.bend else "") + (" ‡" if is_censored(members, key) else "")
+            line.append(power_text(symbol, growth.power) + marks)
             if method == DEFAULT and line[-1] != "–":
                 sentences.append(f"- {growth_text(symbol, quantity.words, growth)}")
         cells.append(line)
@@ -203,7 +212,8 @@ def report(request: Request, size: Size, found: Found) -> Report:
             f"The default ({METHODS[DEFAULT].label}):\n\n" + "\n".join(sentences),
             markdown_table(["sweep", "", *(quantity.heading for quantity in QUANTITIES.values())], cells, left=2),
             f"† one power does not describe it: there is a bend. An effective draw is counted where a chain made at "
-            f"least {FEWEST_EFFECTIVE}; one chain cannot see modes that it never left. ADR starts where PARNI does.",
+            f"least {FEWEST_EFFECTIVE}; one chain cannot see modes that it never left. ‡ some chains made fewer and "
+            "are left out, so that the true power is larger. ADR starts where PARNI does.",
             markdown_table(["default, medians", *headings], point_cells(found)),
             *(["Without figures:\n\n" + "\n".join(lost)] if lost else []),
         ]

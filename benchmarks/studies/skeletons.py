@@ -39,9 +39,9 @@ def name(skeleton: str, method: str) -> tuple[str, str]:
     return METHODS[method].label, skeleton
 
 
-def published(skeleton: str, method: str) -> float | None:
+def published(skeleton: str, method: str) -> tuple[float, ...]:
     """Return the paper's figure of a line."""
-    return PUBLISHED.get(LEVELS.get(skeleton, skeleton)) if METHODS[method].peer else None
+    return (PUBLISHED[LEVELS.get(skeleton, skeleton)],) if METHODS[method].peer else ()
 
 
 def report(request: Request, size: Size, found: Found) -> Report:
@@ -49,11 +49,11 @@ def report(request: Request, size: Size, found: Found) -> Report:
     chains, reference = split(found)
     chains = judged(chains, reference)
     data = found[0][0].labels["data"]
-    heads = ["", "skeleton", f"MSE after {request.seconds or size.seconds:g} CPU s"]
-    table = error_table(chains, LABELS, heads, name, published if data == "gsim100" else lambda *_: None)
+    seconds, real = request.seconds or size.seconds, data == "gsim100"
+    table = error_table(chains, LABELS, ["", "skeleton"], seconds, name, published if real else lambda *_: ())
     curves, traces = curves_and_traces(chains, LABELS, name)
     text = (
-        f"{data}: median over chains of the mean squared error of the edge probabilities, with the 95 % bootstrap "
+        f"{data}: median over chains of the mean squared error of the edge probabilities, with the 95 % "
         f"interval of the median; the paper's chains had {TABLE2_SECONDS:g} s. {reference.in_words()}\n\n{table}"
     )
     figures = {

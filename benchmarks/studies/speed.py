@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
 from benchmarks.harness.summaries import markdown_table
 from benchmarks.harness.task import Found, Outcome, Task
+from benchmarks.methods import METHODS
 from benchmarks.problems import Problem, paper_problem, simulated
 from benchmarks.rates_drawing import rates_figure
 from benchmarks.wall import wall_figures
@@ -28,7 +29,7 @@ from parnidag.space.default import default_skeleton
 SAMPLERS: dict[str, tuple[str, Sampler]] = {
     "parni-gibbs": ("PARNI, block Gibbs", PARNI(moves="paper")),
     "parni": ("parnidag, default", PARNI()),
-    "parni-printed": ("PARNI-DAG as printed", PARNI(kernel="printed", moves="paper")),
+    "parni-printed": (METHODS["parni-printed"].label, METHODS["parni-printed"].sampler),
     "adr": ("ADR", ADR()),
     "mc3": ("MC3", MC3()),
     "order": ("OrderMCMC", OrderMCMC()),
@@ -37,8 +38,8 @@ SAMPLERS: dict[str, tuple[str, Sampler]] = {
 }
 """By the name that `--methods` takes: what it is called, and the sampler."""
 PEERS = {  # iterations a second
-    ("parni-gibbs", "protein"): ("authors' R code", 903),
-    ("parni-gibbs", "gsim100"): ("authors' R code", 154),
+    ("parni-printed", "protein"): ("authors' R code", 903),
+    ("parni-printed", "gsim100"): ("authors' R code", 154),
     ("adr", "protein"): ("authors' R code", 8_751),
     ("adr", "gsim100"): ("authors' R code", 855),
     ("order", "gsim100"): ("BiDAG", 12_500),
@@ -156,7 +157,7 @@ def tasks(request: Request, size: Size) -> list[Task]:
                 "digest": digest_at(name, path),
                 "seconds": seconds,
                 "tune": size.tune * (10 if SAMPLERS[sampler][1].default_space == "none" else 1),
-                "seed": request.seed + replication,
+                "seed": request.seed_of(replication),
             },
             labels={"sampler": sampler, "data": problem_at(name, path).name, "replication": replication},
             place={"path": path},
