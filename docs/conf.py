@@ -23,7 +23,7 @@ version = release = __version__
 language = "en"
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "adr/README.md"]
+exclude_patterns = ["_build", "adr/README.md", "results/*.md"]
 nitpicky = False  # docstrings name types of NumPy and pandas, whose pages are not at hand offline
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -153,12 +155,62 @@ def test_benchmarks_repeat_the_table_of_the_readme():
         assert row in shown
 
 
+def docs_script(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_benchmarks_show_the_results_that_are_kept():
+    """Tables of studies are copied into the page by a script, and nobody edits them there."""
+    tables = docs_script("make_benchmark_tables")
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    names = [place["name"] for place in tables.PLACE.finditer(page)]
+    assert names
+    assert page.count("<!-- results:") == len(names)
+    assert tables.filled(page) == page, "python docs/make_benchmark_tables.py"
+    for name in names:
+        assert f"python -m benchmarks {name.partition('-')[0]}" in page, name
+        assert f"results/{name}.svg" in page, name
+
+
+@pytest.mark.parametrize("file", sorted((DOCS / "results").glob("*.csv")), ids=lambda file: file.stem)
+def test_kept_tables_are_those_of_the_kept_runs(file):
+    """The table of every study whose report needs nothing but its figures is made again from the lines of its runs."""
+    from benchmarks.harness.study import Request
+    from benchmarks.harness.task import Outcome, Task
+    from benchmarks.studies import STUDIES
+
+    name, _, scale = file.stem.partition("-")
+    if name not in ("table3", "fifty"):
+        pytest.skip("its report needs the arrays of its runs")
+    with file.open(newline="", encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    labels = ("network", "rows", "replication", "method")
+    found = []
+    for row in rows:
+        figures = {key: float(text) for key, text in row.items() if is_number(text) and key not in labels}
+        told = {key: row[key] for key in labels if key in row}
+        found.append((Task("", {}, told), Outcome(row["status"], figures, note=row["note"])))
+    said = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    request = Request(scale, methods=said["methods"], seconds=said["seconds"], replications=said["replications"])
+    made = STUDIES[name].report(request, STUDIES[name].sizes[scale], found).markdown + request.in_words()
+    assert made == file.with_suffix(".md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def test_figures_of_benchmarks_are_up_to_date(tmp_path, monkeypatch):
     """They are drawn from the tables of README and of decision 10; whoever changes a table draws them again."""
     monkeypatch.syspath_prepend(DOCS)
-    spec = importlib.util.spec_from_file_location("make_benchmark_figures", DOCS / "make_benchmark_figures.py")
-    drawing = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(drawing)
+    drawing = docs_script("make_benchmark_figures")
     drawing.draw_speed(tmp_path)
     drawing.draw_mixing(tmp_path)
     for name in ("speed.svg", "mixing.svg"):
