@@ -80,19 +80,17 @@ def trace_figure(traces: Mapping[str, np.ndarray], title: str, reference: float 
     return figure
 
 
+def row_of_panels(count: int, width: float, height: float, **shared: bool) -> tuple[Figure, np.ndarray]:
+    """Return a figure with panels beside each other, whose lines have one meaning in all of them."""
+    return plt.subplots(1, count, figsize=(width, height), layout="constrained", sharey=True, squeeze=False, **shared)
+
+
 def violin_figure(
     groups: Mapping[str, Mapping[str, Sequence[float]]], title: str, y: str, reference: float | None = None
 ) -> Figure:
     """Draw the distribution of a figure by method, one panel a group, with every value as a dot."""
     labels = list(dict.fromkeys(label for values in groups.values() for label in values))
-    figure, axes = plt.subplots(
-        1,
-        len(groups),
-        figsize=(3.0 * len(groups) + 1.6, 0.36 * len(labels) + 1.4),
-        layout="constrained",
-        sharey=True,
-        squeeze=False,
-    )
+    figure, axes = row_of_panels(len(groups), 3.0 * len(groups) + 1.6, 0.36 * len(labels) + 1.4)
     for ax, (group, values) in zip(axes.flat, groups.items(), strict=True):
         for k, label in enumerate(labels):
             found = np.asarray(values.get(label, ()), float)

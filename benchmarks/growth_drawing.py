@@ -29,9 +29,9 @@ class Panel:
     """By label: places, and values there, replications one after the other."""
 
 
-def growth_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
-    """Draw panels in rows and columns; a row shares its y axis, a label has one colour everywhere."""
-    labels = list(dict.fromkeys(label for row in rows for panel in row for label in panel.points))
+def growth_figure(rows: Sequence[Sequence[Panel]], labels: Sequence[str]) -> Figure:
+    """Draw panels in rows and columns; a row shares its y axis, a label has one colour by its place in `labels`."""
+    shown = {label for row in rows for panel in row for label in panel.points}
     columns = len(rows[0])
     figure, axes = plt.subplots(
         len(rows),
@@ -58,8 +58,9 @@ def growth_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
     handles = [
         plt.Line2D([], [], color=colour_of(k), ls=line_of(k), marker=marker_of(k), ms=4, label=label)
         for k, label in enumerate(labels)
+        if label in shown
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(labels), frameon=False, fontsize="small")
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(shown), frameon=False, fontsize="small")
     return figure
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.drawing import row_of_panels
 from parnidag.plots._axes import GREY, INK, colour_of, open_frame
 
 Key = tuple[str, str]
@@ -18,15 +18,7 @@ def rates_figure(rates: Mapping[Key, Sequence[float]], peers: Mapping[Key, tuple
     """Draw every chain's rate, the median as a bar, and a peer's as an open square with its name."""
     samplers = list(dict.fromkeys(sampler for sampler, _ in rates))
     sets = list(dict.fromkeys(data for _, data in rates))
-    figure, axes = plt.subplots(
-        1,
-        len(sets),
-        figsize=(3.1 * len(sets) + 1.4, 0.34 * len(samplers) + 1.2),
-        layout="constrained",
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-    )
+    figure, axes = row_of_panels(len(sets), 3.1 * len(sets) + 1.4, 0.34 * len(samplers) + 1.2, sharex=True)
     for ax, data in zip(axes.flat, sets, strict=True):
         for k, sampler in enumerate(samplers):
             found = rates.get((sampler, data), ())

@@ -1,4 +1,4 @@
-"""Draw the figures of docs/benchmarks.md from the tables of README.md and of decision 10, so that they stay the same.
+"""Draw the figure of mixing in docs/benchmarks.md from the table of decision 10, so that they stay the same.
 
 python docs/make_benchmark_figures.py
 """
@@ -32,45 +32,9 @@ def table_after(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-def number(text: str) -> float | None:
-    """Return the first whole number of a cell, in which commas group digits."""
-    found = re.search(r"\d[\d,]*$|\d[\d,]+", text)
-    return float(found.group().replace(",", "")) if found else None
-
-
 def log_scale(low: float, high: float, left: float, width: float) -> Callable[[float], float]:
     """Return what places a number on a logarithmic axis."""
     return lambda value: left + width * (math.log10(value) - low) / (high - low)
-
-
-def draw_speed(folder: Path = FOLDER) -> None:
-    """Iterations a second: here, and the peer measured on another machine."""
-    rows = table_after((DOCS.parent / "README.md").read_text(encoding="utf-8"), "## How fast")
-    left, top, step = 190, 52, 34
-    place = log_scale(2, 7, left, 320)
-    bottom = top + step * len(rows)
-    shapes = [svg.text(left, 22, "iterations a second, one core", anchor="start", bold=True)]
-    for power in range(2, 8):
-        shapes.append(svg.path([(place(10**power), top - 14), (place(10**power), bottom - 8)], PALE, 1))
-        label = f"{10**power:,}" if power < 6 else f"{10 ** (power - 6)} million"
-        shapes.append(svg.text(place(10**power), bottom + 10, label, size=11, colour=GREY))
-    for k, (sampler, data, ours, peer) in enumerate(rows):
-        y = top + step * k
-        shapes.append(svg.text(left - 10, y + 5, f"{sampler}, {re.sub(', N=.*', '', data)}", size=13, anchor="end"))
-        here, there = number(ours), number(peer)
-        if here is not None and there is not None:
-            shapes.append(svg.path([(place(there), y), (place(here), y)], GREY, 1.5))
-            shapes.append(svg.circle(place(there), y, 6, WHITE, ORANGE, 2.5))
-        if here is not None:
-            shapes.append(svg.circle(place(here), y, 7, BLUE, BLUE))
-    y = bottom + 36
-    shapes += [
-        svg.circle(left + 6, y - 5, 7, BLUE, BLUE),
-        svg.text(left + 20, y, "parnidag", anchor="start"),
-        svg.circle(left + 116, y - 5, 6, WHITE, ORANGE, 2.5),
-        svg.text(left + 130, y, "peer, on another machine", anchor="start"),
-    ]
-    svg.write(folder / "speed.svg", WIDTH, y + 14, "Iterations a second, beside peers", shapes)
 
 
 def draw_mixing(folder: Path = FOLDER) -> None:
@@ -104,5 +68,4 @@ def draw_mixing(folder: Path = FOLDER) -> None:
 
 
 if __name__ == "__main__":
-    draw_speed()
     draw_mixing()

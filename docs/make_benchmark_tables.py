@@ -16,7 +16,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 PAGE, FOLDER = DOCS / "benchmarks.md", DOCS / "results"
 PLACE = re.compile(r"<!-- results: (?P<name>[\w-]+) -->\n.*?<!-- end of results -->", re.DOTALL)
-ENDINGS = (".csv", ".md", ".json", ".svg", "-trace.svg")
+ENDINGS = (".csv", ".md", ".json", ".svg", "-trace.svg", "-setup.svg")
 
 
 def filled(page: str) -> str:

@@ -5,6 +5,32 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import settings
+
+# the same examples in every run; --hypothesis-profile explore looks for new ones
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.load_profile("fixed")
+
+SHARE = 3
+"""One of so many slow tests runs unless all are asked for, always the same ones; any that is asked for alone."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", choices=("some", "all"), default="some", help="which of the slow tests run (some)")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes ten seconds or so, and other tests are near; see --slow")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow") == "all":
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    left_out = set(slow) - set(slow[::SHARE])
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session", autouse=True)

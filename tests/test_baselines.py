@@ -18,7 +18,7 @@ from benchmarks import published
 from benchmarks.baselines import BASELINES, Estimate, MissingLibrary, Package, dibs
 from benchmarks.baselines.base import Baseline
 from benchmarks.baselines.causal_learn import from_marks
-from benchmarks.harness.task import NotNow
+from benchmarks.harness.task import NoMemory
 
 ROWS, SEED, SECONDS = 2000, 1, 60.0
 COLLIDER = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], bool)
@@ -193,7 +193,7 @@ def test_dibs_refuses_what_does_not_fit_into_memory(monkeypatch):
     """20 · 128 graphs of 50 nodes with a matrix for each node: 12 · 2560 · 50³ bytes, before any library is needed."""
     monkeypatch.setattr(dibs, "free_bytes", lambda: 3e9)
     settings = {key: value for key, value in BASELINES["DiBS"].settings.items() if key != "standardise"}
-    with pytest.raises(NotNow, match="a step needs about 4 GB of memory, 3 GB are free"):
+    with pytest.raises(NoMemory, match="a step needs about 4 GB of memory, 3 GB are free"):
         dibs.run_dibs(np.zeros((100, 50)), SEED, SECONDS, **settings)
 
 

@@ -312,7 +312,7 @@ def test_report_of_scaling_without_some_methods():
 def test_every_axis_has_numbers(high):
     """A range within one power of ten too, which has no power of ten in it."""
     panel = Panel("x", "y", "", {"one": ([20.0, 50.0], [12.0, high])})
-    figure = growth_figure([[panel]])
+    figure = growth_figure([[panel]], ["one"])
     figure.canvas.draw()
     axis = figure.axes[0].yaxis
     low, top = figure.axes[0].get_ylim()

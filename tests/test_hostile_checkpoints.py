@@ -170,6 +170,16 @@ def test_texts_that_lie_are_refused_or_harmless(made, tmp_path, data):
     outcome(path, sampler)
 
 
+@pytest.mark.parametrize("value", [None, True, "", "x", [], 0, 1e308, float("inf"), float("nan")], ids=repr)
+def test_a_best_graph_of_the_search_with_another_score_is_refused(made, tmp_path, value):
+    path = fresh_copy(made, tmp_path, "PARNI")
+    manifest, arrays = contents(path)
+    assert manifest["shared"]["found"]["best"]
+    manifest["shared"]["found"]["log_posterior"] = value
+    rewritten(path, manifest, arrays)
+    assert outcome(path, "PARNI") is None
+
+
 @lenient
 @given(st.data())
 def test_states_that_no_chain_can_have_are_refused_or_harmless(made, tmp_path, data):

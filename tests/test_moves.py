@@ -101,9 +101,20 @@ def test_mixture_has_the_posterior_for_its_only_law(name):
     cases = {case: found for case, found in figures("mixtures").items() if case.startswith(f"{name}, ")}
     assert len(cases) >= 3
     for found in cases.values():
-        assert_exact(found)
-        assert found["moves"] > 0.05
-        assert found["total_variation"] < 1e-10
+        assert_only_law(found)
+
+
+@pytest.mark.slow
+def test_all_graphs_of_three_nodes_have_the_posterior_for_the_only_law_of_the_default():
+    found = figures("all moves")
+    assert found["graphs"] == 25
+    assert_only_law(found)
+
+
+def assert_only_law(found):
+    assert_exact(found)
+    assert found["moves"] > 0.05
+    assert found["total_variation"] < 1e-10
 
 
 BROKEN = [

@@ -201,6 +201,7 @@ def test_sampled_graphs_follow_the_posterior_and_not_the_law_of_orders(name):
     assert graph_p_value(found.graphs, graphs, posterior) > SMALLEST_P
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [EdgePrior(), EdgePrior(required=[(3, 1)], forbidden=[(0, 4)], max_parents=3)])
 def test_ten_nodes_against_the_exact_referee(prior):
     table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
@@ -209,6 +210,7 @@ def test_ten_nodes_against_the_exact_referee(prior):
     assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
 
 
+@pytest.mark.slow
 def test_ten_nodes_on_a_space_against_the_exact_solver_on_the_same_sets():
     values = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11).values
     skeleton = np.abs(np.corrcoef(values.T)) > 0.35

@@ -59,7 +59,7 @@ def test_four_nodes_against_enumeration(name, prior):
     graphs, posterior, log_scores = reference.enumerate_posterior(target, values, 10.0)
     exact_edges = np.einsum("g,gij->ij", posterior, np.array(graphs))
     steps = 200 if name in ("MC3", "ADR", "REV") else 30
-    found = quick(values, prior=PRIORS[prior], sampler=SAMPLERS[name], chains=16, draws=2000, thin=steps, tune=20_000)
+    found = quick(values, prior=PRIORS[prior], sampler=SAMPLERS[name], chains=16, draws=1000, thin=steps, tune=20_000)
     assert smallest_p_value(chain_probabilities(found), exact_edges) > SMALLEST_P
     # the stored graphs visit every DAG in proportion to its posterior; draws this far apart are nearly independent
     assert graph_p_value(found.graphs, graphs, posterior) > SMALLEST_P
@@ -76,11 +76,14 @@ def test_the_comparison_notices_a_slightly_wrong_posterior():
     other = Target.build(Data(values), scores.Gaussian(), EdgePrior(h=0.27))
     graphs, posterior, _ = reference.enumerate_posterior(other, values, 10.0)
     wrong_edges = np.einsum("g,gij->ij", posterior, np.array(graphs))
-    found = quick(values, chains=16, draws=2000, thin=30, tune=20_000)
+    found = quick(values, chains=16, draws=1000, thin=30, tune=20_000)
     assert smallest_p_value(chain_probabilities(found), wrong_edges) < SMALLEST_P
 
 
-@pytest.mark.parametrize("name", ["ADR", "mixed", "gibbs", "printed", "paper", "REV", "partition"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("ADR", "gibbs", "printed", "paper", "REV", "partition")]
+
+
+@pytest.mark.parametrize("name", ["mixed", *SLOW])
 def test_ten_nodes_against_the_exact_referee(name):
     table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
     exact = parnidag.exact(table.values).edge_probabilities.to_numpy()

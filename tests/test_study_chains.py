@@ -9,12 +9,13 @@ import pytest
 
 import parnidag
 from benchmarks import __main__ as command
+from benchmarks.harness.study import Request
 from benchmarks.harness.task import Outcome, Task
 from benchmarks.learners import LEARNERS, METHODS, describe, label_of, learn, weight
 from benchmarks.methods import METHODS as SAMPLERS
 from benchmarks.networks import Network
 from benchmarks.problems import simulated
-from benchmarks.studies import accuracy, gsim, priors
+from benchmarks.studies import accuracy, gsim, laws, priors, settings
 from benchmarks.timed import timed_chain
 from parnidag import scores
 from parnidag.metrics import shd
@@ -238,6 +239,48 @@ def test_the_price_of_an_edge_is_that_of_the_score():
             1 - float(posterior.edge_probabilities.to_numpy().sum())
         )
         assert (abs(math.log(ratio)) < 0.2) == wanted, (factor, ratio)
+
+
+# ── settings on the same data ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def made_up(distances, replications=3):
+    """Outcomes of the laws on one network: SHD by setting, and a little more on every further data set."""
+    return [
+        (
+            Task("m:f", {}, {"network": "net", "setting": setting, "replication": k}),
+            Outcome(figures={"shd_mode": shd + 7 * k, "right": 10, "turned": 2, "extra": 1}),
+        )
+        for k in range(replications)
+        for setting, shd in distances.items()
+    ]
+
+
+def test_settings_are_compared_data_set_by_data_set():
+    """Paired, the difference is exact however much data sets differ; turned round, it would have the other sign."""
+    found = made_up({"parni-gaussian": 20, "iterative-bge": 17})
+    table = settings.differences_table(found, laws.SETTINGS, "parni-gaussian")
+    assert table.splitlines()[2:] == [f"| {laws.SETTINGS['iterative-bge'].label} | -3.00 ± 0.00 |"]
+    # one data set of the base is missing: its partner does not count
+    table = settings.differences_table(found[2:] + found[1:2], laws.SETTINGS, "parni-gaussian")
+    assert "-3.00 ± 0.00" in table
+
+
+def test_the_laws_are_reported_without_a_base_and_with_failures():
+    size = laws.LAWS.sizes["quick"]
+    whole = laws.LAWS.report(Request(), size, made_up(dict.fromkeys(laws.SETTINGS, 5)))
+    assert "less that of the default" in whole.markdown
+    found = made_up({"iterative-bge": 17})
+    part = laws.LAWS.report(Request(), size, [(found[0][0], Outcome("crashed", note="no")), *found[1:]])
+    assert "less that of the default" not in part.markdown
+
+
+def test_the_laws_differ_in_one_thing_at_a_time():
+    described = {name: learner.describe() for name, learner in laws.SETTINGS.items()}
+    for law in ("parni", "partition", "iterative"):
+        one, other = described[f"{law}-gaussian"], described[f"{law}-bge"]
+        assert {key for key in one if one[key] != other[key]} == {"score", "odds"}
+    assert len({str((one["score"], one["odds"])) for one in described.values()}) == 2
 
 
 # ── for real ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ KERNELS = ("MC3", "ADR", "PARNI gibbs", "PARNI printed")
 NUMBER_OF_GRAPHS = {"free": 25, "constrained": 6, "one parent": 16}
 
 
+@functools.cache
 def figures(*arguments):
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, str(SCRIPT), *arguments]

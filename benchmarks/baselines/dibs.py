@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from benchmarks.baselines.base import Baseline, Estimate, Package
-from benchmarks.harness.task import NotNow
+from benchmarks.harness.task import NoMemory
 from parnidag.graph import topological_order
 from parnidag.memory_need import free_bytes
 
@@ -46,7 +46,7 @@ def run_dibs(
     nodes = values.shape[1]
     need, free = BYTES * particles * gradient_samples * nodes**3, free_bytes()
     if free is not None and need > free:
-        raise NotNow(f"a step needs about {need / 1e9:.0f} GB of memory, {free / 1e9:.0f} GB are free")
+        raise NoMemory(f"a step needs about {need / 1e9:.0f} GB of memory, {free / 1e9:.0f} GB are free")
 
     from dibs.inference import MarginalDiBS
     from dibs.models import BGe, ScaleFreeDAGDistribution

@@ -15,9 +15,9 @@ import numpy as np
 
 import parnidag
 
-Status = Literal["done", "missing", "failed", "stopped", "crashed"]
+Status = Literal["done", "missing", "failed", "stopped", "refused", "crashed"]
 KEPT: tuple[Status, ...] = ("done", "failed", "stopped")
-"""What would happen again. A library may be installed later, and a crash may have been the machine's."""
+"""What would happen again. A library may be there later, or memory; and a crash may have been the machine's."""
 RUNNING_CODE = (
     *(f"{name}.py" for name in ("chains", "growth", "learners", "methods", "networks", "problems", "timed", "wall")),
     "baselines/*.py",
@@ -33,8 +33,8 @@ class Impossible(Exception):  # noqa: N818 — it names what happened
     """A method cannot do this; the message says why."""
 
 
-class NotNow(Exception):  # noqa: N818 — it names what happened
-    """A method could not do this for a reason that may pass, such as too little free memory."""
+class NoMemory(Exception):  # noqa: N818 — it names what happened
+    """A method needs more memory than is free at the moment."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Task:
             return Outcome("missing", note=str(error))
         except Impossible as error:
             return Outcome("failed", note=str(error))
-        except NotNow as error:
-            return Outcome("crashed", note=str(error))
+        except NoMemory as error:
+            return Outcome("refused", note=str(error))
         assert isinstance(outcome, Outcome)
         return outcome
 

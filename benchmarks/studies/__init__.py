@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.harness.study import Study
 from benchmarks.studies.fifty import FIFTY
+from benchmarks.studies.laws import LAWS
 from benchmarks.studies.priors import PRIORS
 from benchmarks.studies.scaling import SCALING
 from benchmarks.studies.skeletons import SKELETONS
@@ -15,5 +16,5 @@ from benchmarks.studies.table2 import TABLE2
 from benchmarks.studies.table3 import TABLE3
 
 STUDIES: dict[str, Study[Any]] = {
-    study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, SKELETONS, FIFTY, SCALING, SPEED)
+    study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, LAWS, SKELETONS, FIFTY, SCALING, SPEED)
 }

@@ -33,6 +33,14 @@ from parnidag.metrics import shd
 
 IMPORTS = 20.0
 """CPU seconds more than a baseline's own until its process is ended: importing is not its fault."""
+WHY_NOT: Mapping[str, str] = {
+    "missing": "not installed",
+    "stopped": "no time",
+    "failed": "cannot",
+    "refused": "no memory",
+    "crashed": "crashed",
+}
+"""What stands in a table where a figure should, by status."""
 FEW_SETS = 10
 """Fewer data sets than this are said beside the name."""
 
@@ -101,9 +109,7 @@ def cell(members: Found, figure: str) -> str:
     """Write the mean over data sets with its 95 % interval, and how many there are if some are lost; or why all are."""
     done = [float(outcome.figures[figure]) for _, outcome in members if outcome.status == "done"]
     if not done:
-        return {"missing": "not installed", "stopped": "no time", "failed": "cannot", "crashed": "crashed"}.get(
-            members[0][1].status, "–"
-        )
+        return WHY_NOT.get(members[0][1].status, "–")
     few = "" if len(done) == len(members) else f", {len(done)} of {len(members)} sets"
     return plus_minus(mean_interval(done)) + few
 
@@ -116,6 +122,21 @@ def kinds_of(method: str, members: Found) -> Mapping[str, str]:
         return ESTIMATES
     drawn = any(outcome.figures.get("shd_mode") != outcome.figures.get("shd_best") for _, outcome in members)
     return OF_ONE_GRAPH if drawn else {"mode": OF_ONE_GRAPH["mode"]}
+
+
+def distance_tables(found: Found, column: str) -> list[str]:
+    """Return both distances of every estimate, and how much farther than the default's each is."""
+    return [
+        "All point estimates, distance between DAGs:",
+        estimates_table(found, column, "shd"),
+        "All point estimates, distance between equivalence classes (CPDAGs):",
+        estimates_table(found, column, "cpdag"),
+        "Compared data set by data set, the same estimate of both (above zero: parnidag's default is closer to the "
+        "truth), DAGs, with directions drawn where a method gives none:",
+        paired_table(found, column, "shd"),
+        "The same between equivalence classes:",
+        paired_table(found, column, "cpdag"),
+    ]
 
 
 def estimates_table(found: Found, by: str, distance: str) -> str:

@@ -10,7 +10,7 @@ from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import LEARNERS, describe, estimate_of, label_of
 from benchmarks.networks import Network
-from benchmarks.studies.accuracy import estimates_table, paired_table, run_on, task_of
+from benchmarks.studies.accuracy import distance_tables, run_on, task_of
 
 NODES, EDGES, ROWS = 50, 119, (50, 100, 150)
 CHOICE = ("PC", "GES", *LEARNERS)
@@ -70,16 +70,9 @@ def report(request: Request, size: Size, found: Found) -> Report:
         values = [float(one.figures[f"shd_{kind}"]) for _, one in members if one.status == "done"]
         violins.setdefault(str(rows), {})[label_of(str(method))] = values
     parts = [
-        f"A random graph of {NODES} nodes and {EDGES} edges: mean SHD over data sets with the 95 % interval, and the "
-        "distance between equivalence classes below. The paper shows its figures in a plot only.",
-        estimates_table(found, "rows", "shd"),
-        "Between equivalence classes (CPDAGs):",
-        estimates_table(found, "rows", "cpdag"),
-        "Compared data set by data set, the same estimate of both (above zero: parnidag's default is closer to the "
-        "truth), DAGs, with directions drawn where a method gives none:",
-        paired_table(found, "rows", "shd"),
-        "The same between equivalence classes:",
-        paired_table(found, "rows", "cpdag"),
+        f"A random graph of {NODES} nodes and {EDGES} edges: mean SHD over data sets with the 95 % interval. The paper "
+        "shows its figures in a plot only.",
+        *distance_tables(found, "rows"),
     ]
     title = f"{NODES} nodes, {EDGES} edges"
     figures = {"": violin_figure(violins, title, "SHD to the true DAG, lower is better", EDGES)}

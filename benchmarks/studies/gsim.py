@@ -37,6 +37,14 @@ class Size:
     reference_chains: int
 
 
+SIZES = {
+    "quick": Size(2.0, 2, 6.0, 4),
+    "standard": Size(20.0, 6, 60.0, 8),
+    "paper": Size(900.0, 20, 3600.0, 20),
+}
+"""The same for both studies, which share the reference and some chains."""
+
+
 class Reference(NamedTuple):
     """Edge probabilities that chains are compared with."""
 

@@ -8,7 +8,6 @@ being there. The report counts the true edges that are worth it, then shows what
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
-from benchmarks.harness.summaries import markdown_table, mean_interval
+from benchmarks.harness.study import Report, Request, Study, rows_of
+from benchmarks.harness.summaries import markdown_table
 from benchmarks.harness.task import Found, Outcome, Task
-from benchmarks.learners import Learner, sampled, weight
-from benchmarks.networks import NETWORKS, Network, known_network
-from benchmarks.studies.accuracy import by_replication, cell, class_of, distances, signed
+from benchmarks.learners import Learner, weight
+from benchmarks.networks import Network, known_network
+from benchmarks.studies.accuracy import class_of
+from benchmarks.studies.settings import Size, differences_table, run_setting, settings_table, tasks_of
 from benchmarks.studies.table3 import ROWS
 from parnidag import scores
 from parnidag.plots._axes import INK, colour_of, open_frame
@@ -47,48 +47,14 @@ SETTINGS: dict[str, Learner] = {
 """By the name that `--methods` takes."""
 
 
-@dataclass(frozen=True)
-class Size:
-    """How much of it: CPU seconds of a chain after its set-up, data sets, and networks."""
-
-    seconds: float
-    replications: int
-    networks: tuple[str, ...] = NETWORKS
-
-
-def run(
-    network: str, numbers: str, prior: str, described: object, seconds: float, seed: int, folder: str | None
-) -> Outcome:
+def run(setting: str, **task: Any) -> Outcome:
     """Run one chain on one data set."""
-    learner = SETTINGS[prior]
-    known = known_network(network, None if folder is None else Path(folder))
-    assert (known.digest(), learner.describe()) == (numbers, described)
-    graphs, said = sampled(learner, known.draw(ROWS, seed), seconds, seed, set_up_is_free=True)
-    return Outcome(figures={**distances(graphs, known.adjacency), **said})
+    return run_setting(SETTINGS[setting], **task)
 
 
 def tasks(request: Request, size: Size) -> list[Task]:
     """Return a task for each data set and prior."""
-    folder = None if request.folder is None else Path(request.folder)
-    digests = {network: known_network(network, folder).digest() for network in size.networks}
-    return [
-        Task(
-            function="benchmarks.studies.priors:run",
-            settings={
-                "network": network,
-                "numbers": digests[network],
-                "prior": prior,
-                "described": SETTINGS[prior].describe(),
-                "seconds": request.seconds or size.seconds,
-                "seed": request.seed_of(replication),
-            },
-            labels={"network": network, "prior": prior, "replication": replication},
-            place={"folder": request.folder},
-        )
-        for replication in range(request.replications or size.replications)
-        for network in size.networks
-        for prior in request.chosen(tuple(SETTINGS))
-    ]
+    return tasks_of("benchmarks.studies.priors:run", SETTINGS, request, size)
 
 
 def shares_explained(network: Network) -> np.ndarray:
@@ -130,35 +96,19 @@ def signal_table(networks: tuple[str, ...], folder: str | None) -> str:
 
 def report(request: Request, size: Size, found: Found) -> Report:
     """Return what there is to find, what was found, and what the posterior expected."""
-    groups = grouped(found, ["prior", "network"])
-    networks = list(dict.fromkeys(str(task.labels["network"]) for task, _ in found))
-    distance, paired, expected = [], [], []
-    for prior, learner in SETTINGS.items():
-        cells = [groups[prior, network] for network in networks if (prior, network) in groups]
-        if not cells:
-            continue
-        distance.append([learner.label, *(cell(members, "shd_mode") for members in cells)])
-        expected.append([learner.label, *(cell(members, "expected_shd_mode") for members in cells)])
-        if prior != BASE and (BASE, networks[0]) in groups:
-            differences = []
-            for network in networks:
-                base = by_replication(groups[BASE, network], "shd_mode")
-                here = by_replication(groups[prior, network], "shd_mode")
-                differences.append(signed(mean_interval([here[k] - base[k] for k in here if k in base])))
-            paired.append([learner.label, *differences])
     parts = [
         "What there is to find: R² of a true edge given its child's other parents, and how many of the edges are worth "
         f"their price at N = {ROWS} with g = 10.",
         signal_table(size.networks, request.folder),
         "SHD of the pairwise mode of default chains, mean over data sets with the 95 % interval:",
-        markdown_table(["", *networks], distance),
+        settings_table(found, SETTINGS, "shd_mode"),
     ]
-    if paired:
+    if any(task.labels["setting"] == BASE for task, _ in found):
         parts += [
             "The same less that under the paper's prior, data set by data set (below zero: closer to the truth):",
-            markdown_table(["", *networks], paired),
+            differences_table(found, SETTINGS, BASE),
         ]
-    parts += ["The SHD that the posterior itself expects:", markdown_table(["", *networks], expected)]
+    parts += ["The SHD that the posterior itself expects:", settings_table(found, SETTINGS, "expected_shd_mode")]
     return Report(rows_of(found), "\n\n".join(parts), {"": signal_figure(size.networks, request.folder)})
 
 

@@ -226,10 +226,14 @@ def report(request: Request, size: Size, found: Found) -> Report:
         (task, outcome) for task, outcome in found if METHODS[task.labels["method"]].sampler.default_space != "none"
     ]
     setting_up = {"search_seconds": "CPU seconds of the search", "peak_megabytes": "memory at its height, MB"}
+    labels = [METHODS[method].label for method in CHOICE]
     return Report(
         rows_of(found),
         text,
-        {"": growth_figure(panels(found, costs)), "-setup": growth_figure(panels(searching, setting_up))},
+        {
+            "": growth_figure(panels(found, costs), labels),
+            "-setup": growth_figure(panels(searching, setting_up), labels),
+        },
     )
 
 

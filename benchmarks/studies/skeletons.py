@@ -11,7 +11,7 @@ from benchmarks.harness.task import Found, Task
 from benchmarks.methods import METHODS
 from benchmarks.published import SKELETONS as PUBLISHED
 from benchmarks.published import TABLE2_SECONDS
-from benchmarks.studies.gsim import Size, chain_task, judged, reference_tasks, split
+from benchmarks.studies.gsim import SIZES, Size, chain_task, judged, reference_tasks, split
 from benchmarks.studies.mse import curves_and_traces, error_table
 from benchmarks.studies.table2 import best_known
 from benchmarks.timed import PC_ALPHA, Space
@@ -67,11 +67,7 @@ SKELETONS = Study(
     name="skeletons",
     about="gsim100: PARNI begun from five skeletons, as in the appendix",
     methods=CHOICE,
-    sizes={
-        "quick": Size(2.0, 2, 6.0, 4),
-        "standard": Size(20.0, 4, 60.0, 8),
-        "paper": Size(900.0, 20, 3600.0, 20),
-    },
+    sizes=SIZES,
     tasks=tasks,
     report=report,
     data=("a file", "a folder"),

@@ -8,7 +8,7 @@ from benchmarks.harness.task import Found, Task
 from benchmarks.methods import METHODS
 from benchmarks.published import TABLE2 as PUBLISHED
 from benchmarks.published import TABLE2_SECONDS
-from benchmarks.studies.gsim import Size, chain_task, judged, reference_tasks, split
+from benchmarks.studies.gsim import SIZES, Size, chain_task, judged, reference_tasks, split
 from benchmarks.studies.mse import curves_and_traces, error_table, in_short
 from benchmarks.timed import Space
 
@@ -80,11 +80,7 @@ TABLE2 = Study(
     name="table2",
     about="gsim100: errors against long chains, two skeletons, and traces",
     methods=CHOICE,
-    sizes={
-        "quick": Size(2.0, 2, 6.0, 4),
-        "standard": Size(20.0, 6, 60.0, 8),
-        "paper": Size(900.0, 20, 3600.0, 20),
-    },
+    sizes=SIZES,
     tasks=tasks,
     report=report,
     data=("a file", "a folder"),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.drawing import row_of_panels
 from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
 from benchmarks.harness.summaries import markdown_table, mean_interval
 from benchmarks.harness.task import Found, Outcome, Task
@@ -19,8 +19,7 @@ from benchmarks.published import TABLE3 as PUBLISHED
 from benchmarks.studies.accuracy import (
     cell,
     counted,
-    estimates_table,
-    paired_table,
+    distance_tables,
     run_on,
     seconds_table,
     task_of,
@@ -88,9 +87,9 @@ def beside_paper(found: Found) -> str:
     groups = grouped(found, ["method", "network"])
     lines = []
     for method in (*METHODS, "DECI"):
-        if method != "DECI" and not any((method, column) in groups for column in columns):
-            continue
         peer, members = PUBLISHED.get(peer_of(method) or "", {}), []
+        if not peer and not any((method, column) in groups for column in columns):
+            continue
         cells = []
         for column in columns:
             here = groups.get((method, column), [])
@@ -113,15 +112,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
         "odds of an edge 1/(2 log n). All others: the paper's score, g = 10, with h = 1/100 (ADR, PARNI-DAG), 1/n "
         "(default), or as said. DECI was not run: its package does not install on current Python.",
         beside_paper(found),
-        "All point estimates, distance between DAGs:",
-        estimates_table(found, "network", "shd"),
-        "All point estimates, distance between equivalence classes (CPDAGs):",
-        estimates_table(found, "network", "cpdag"),
-        "Compared data set by data set, the same estimate of both (above zero: parnidag's default is closer to the "
-        "truth), DAGs, with directions drawn where a method gives none:",
-        paired_table(found, "network", "shd"),
-        "The same between equivalence classes:",
-        paired_table(found, "network", "cpdag"),
+        *distance_tables(found, "network"),
         "CPU seconds a data set:",
         seconds_table(found, "network", list(size.networks)),
     ]
@@ -134,14 +125,7 @@ def figure_of(found: Found) -> Figure:
     groups = grouped(found, ["method", "network"])
     present = [method for method in METHODS if any((method, column) in groups for column in columns)]
     names = [*present, "DECI"]
-    figure, axes = plt.subplots(
-        1,
-        len(columns),
-        figsize=(2.3 * len(columns) + 2.2, 0.32 * len(names) + 1.2),
-        layout="constrained",
-        sharey=True,
-        squeeze=False,
-    )
+    figure, axes = row_of_panels(len(columns), 2.3 * len(columns) + 2.2, 0.32 * len(names) + 1.2)
     for ax, column in zip(axes.flat, columns, strict=True):
         for k, method in enumerate(names):
             peer = PUBLISHED.get(peer_of(method) or "", {}).get(column)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from parnidag._types import Floats
+from parnidag._types import Floats, is_number
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.graph import Adjacency, check_adjacency
@@ -29,6 +29,7 @@ from parnidag.space.tables import DEFAULT_MEMORY, build_tables
 from parnidag.target import Target
 
 MOST_BATCHES = 10_000
+SCORE_TOLERANCE = 1e-9
 """A checkpoint with more is damaged."""
 
 
@@ -114,7 +115,7 @@ class Shared:
                 plus_one=bool(facts["tables"]["plus_one"]),
                 memory=float(getattr(sampler, "memory", DEFAULT_MEMORY)),
             )
-        found = None if facts["found"] is None else _space(target, facts["found"])
+        found = None if facts["found"] is None else _found_space(target, facts["found"])
         prepared = Prepared(
             considered=matrix("considered") if facts["considered"] else None,
             tables=tables,
@@ -140,7 +141,22 @@ def _space(target: Target, described: dict[str, Any]) -> SearchSpace:
         codes = np.asarray(listed, np.int64)
         if codes.ndim != 1 or (codes.size and not (codes.min() >= 0 and codes.max() < n * n)):
             raise ValueError("edges of the search space that do not exist")
-    return SearchSpace.read(target.names, described)
+    space = SearchSpace.read(target.names, described)
+    if space.log_posterior is not None and not (is_number(space.log_posterior) and math.isfinite(space.log_posterior)):
+        raise ValueError("a search space whose best graph has no score")
+    return space
+
+
+def _found_space(target: Target, described: dict[str, Any]) -> SearchSpace:
+    """Return the space that this run's own search made; its best graph may become the result's, so it is scored."""
+    space = _space(target, described)
+    if space.best is not None:
+        target.check_graph(check_adjacency(space.best, target.n_nodes, "the best graph"), "the best graph")
+        if space.log_posterior is None or not math.isclose(
+            space.log_posterior, target.log_posterior(space.best), rel_tol=SCORE_TOLERANCE, abs_tol=SCORE_TOLERANCE
+        ):
+            raise ValueError("a search whose best graph has another score")
+    return space
 
 
 def begin_checkpoint(path: Path, run_identity: dict[str, Any], plan: Plan, shared: Shared) -> Checkpointer:

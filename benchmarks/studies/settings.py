@@ -1,0 +1,93 @@
+"""The four known networks under settings of our own choice: tasks and tables of the studies that ask why.
+
+A setting is a sampler with its score and prior. Its chain has the same time after its set-up as every other: these are
+questions about posteriors, not about the time they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness.study import Request, grouped
+from benchmarks.harness.summaries import markdown_table, mean_interval
+from benchmarks.harness.task import Found, Outcome, Task
+from benchmarks.learners import Learner, sampled
+from benchmarks.networks import NETWORKS, known_network
+from benchmarks.studies.accuracy import by_replication, cell, distances, signed
+from benchmarks.studies.table3 import ROWS
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of it: CPU seconds of a chain after its set-up, data sets, and networks."""
+
+    seconds: float
+    replications: int
+    networks: tuple[str, ...] = NETWORKS
+
+
+def run_setting(
+    learner: Learner, network: str, numbers: str, described: object, seconds: float, seed: int, folder: str | None
+) -> Outcome:
+    """Run one chain on one data set."""
+    known = known_network(network, None if folder is None else Path(folder))
+    assert (known.digest(), learner.describe()) == (numbers, described)
+    graphs, said = sampled(learner, known.draw(ROWS, seed), seconds, seed, set_up_is_free=True)
+    return Outcome(figures={**distances(graphs, known.adjacency), **said})
+
+
+def tasks_of(function: str, settings: Mapping[str, Learner], request: Request, size: Size) -> list[Task]:
+    """Return a task for each data set and setting."""
+    folder = None if request.folder is None else Path(request.folder)
+    digests = {network: known_network(network, folder).digest() for network in size.networks}
+    return [
+        Task(
+            function=function,
+            settings={
+                "network": network,
+                "numbers": digests[network],
+                "setting": setting,
+                "described": settings[setting].describe(),
+                "seconds": request.seconds or size.seconds,
+                "seed": request.seed_of(replication),
+            },
+            labels={"network": network, "setting": setting, "replication": replication},
+            place={"folder": request.folder},
+        )
+        for replication in range(request.replications or size.replications)
+        for network in size.networks
+        for setting in request.chosen(tuple(settings))
+    ]
+
+
+def settings_table(found: Found, settings: Mapping[str, Learner], figure: str) -> str:
+    """Return the mean of a figure over data sets, a line for each setting and a column for each network."""
+    groups, networks = grouped(found, ["setting", "network"]), networks_of(found)
+    lines = [
+        [learner.label, *(cell(groups[setting, network], figure) for network in networks)]
+        for setting, learner in settings.items()
+        if (setting, networks[0]) in groups
+    ]
+    return markdown_table(["", *networks], lines)
+
+
+def differences_table(found: Found, settings: Mapping[str, Learner], base: str) -> str:
+    """Return how much farther from the truth the pairwise mode is than under a base, data set by data set."""
+    groups, networks = grouped(found, ["setting", "network"]), networks_of(found)
+    lines = []
+    for setting, learner in settings.items():
+        if setting == base or (setting, networks[0]) not in groups:
+            continue
+        cells = []
+        for network in networks:
+            here, there = (by_replication(groups[one, network], "shd_mode") for one in (setting, base))
+            cells.append(signed(mean_interval([here[k] - there[k] for k in here if k in there])))
+        lines.append([learner.label, *cells])
+    return markdown_table(["", *networks], lines)
+
+
+def networks_of(found: Found) -> list[str]:
+    """Return the networks in the order in which they were asked for."""
+    return list(dict.fromkeys(str(task.labels["network"]) for task, _ in found))
