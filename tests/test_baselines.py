@@ -198,12 +198,12 @@ def test_dibs_refuses_what_does_not_fit_into_memory(monkeypatch):
 
 
 def test_dibs_ends_in_time():
-    """With time for far fewer steps than it was told, it ends early and says so."""
+    """With time for far fewer steps than it was told, it ends early and says so; imports and compilation count."""
     baseline = small("DiBS")
     endless = replace(baseline, settings=baseline.settings | {"steps": 10**6})
     start = time.process_time()
-    estimate = endless.fit(gaussian_collider(), SEED, 15.0)
-    assert time.process_time() - start < 15.0
+    estimate = endless.fit(gaussian_collider(), SEED, 40.0)
+    assert time.process_time() - start < 40.0
     assert int(estimate.note.split()[0]) < 10**6
 
 

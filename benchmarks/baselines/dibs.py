@@ -21,7 +21,7 @@ from parnidag.memory_need import free_bytes
 
 DIBS_LIB = Package("dibs", "dibs-lib", "dibs", ("dibs.inference", "dibs.models"))
 SHARE = 0.8
-"""Of the CPU limit: the rest is for imports, compilation and what a slow step takes more than others."""
+"""Of the CPU limit: the rest is for a step that is slower than all before it, and for what is compiled at the end."""
 
 BYTES = 12
 """A step holds an n × n matrix for each node of each sampled graph: 4 bytes a number, and 2.6 times that measured."""
@@ -43,6 +43,7 @@ def run_dibs(
     gradient_samples: int,
 ) -> Estimate:
     """Run all the steps, or as many as the CPU limit leaves time for."""
+    clock = Clock(SHARE * seconds)
     nodes = values.shape[1]
     need, free = BYTES * particles * gradient_samples * nodes**3, free_bytes()
     if free is not None and need > free:
@@ -59,7 +60,6 @@ def run_dibs(
         likelihood_model=BGe(n_vars=nodes),
         n_grad_mc_samples=gradient_samples,
     )
-    clock = Clock(SHARE * seconds)
     try:
         graphs = model.sample(
             key=random.PRNGKey(seed), n_particles=particles, steps=steps, callback=clock.tick, callback_every=1
