@@ -29,8 +29,10 @@ from parnidag.space.tables import DEFAULT_MEMORY, build_tables
 from parnidag.target import Target
 
 MOST_BATCHES = 10_000
-SCORE_TOLERANCE = 1e-9
 """A checkpoint with more is damaged."""
+
+SCORE_TOLERANCE = 1e-9
+"""Between a score as it was written and as it is computed now, perhaps on another machine."""
 
 
 def identity(
