@@ -133,7 +133,9 @@ def read_options(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="J", help="processes; all cores")
     parser.add_argument("--out", type=Path, default=FOLDER, metavar="DIR", help="benchmarks/results by default")
     parser.add_argument("--data", type=Path, metavar="PATH", help="a CSV file, or a folder with the paper's data")
-    parser.add_argument("--methods", type=lambda text: tuple(text.split(",")), metavar="A,B", help="only these")
+    parser.add_argument(
+        "--methods", type=lambda text: tuple(map(str.strip, text.split(","))), metavar="A,B", help="only these"
+    )
     parser.add_argument("--seconds", type=positive_number, metavar="T", help="CPU seconds of each sampler")
     options = parser.parse_args(words)
     chosen = list(STUDIES.values()) if options.study == "all" else [STUDIES[options.study]]
@@ -145,10 +147,11 @@ def read_options(words: list[str] | None) -> argparse.Namespace:
         if kind not in allowed:
             takes = " or ".join(allowed) or "none: it makes its own data"
             parser.error(f"--data {options.data} is {kind}; {options.study} takes {takes}")
-    known = {name for study in chosen for name in study.methods}
+    known = {name.lower(): name for study in chosen for name in study.methods}
     for name in options.methods or ():
-        if name not in known:
-            parser.error(f"--methods: {name!r} is not one of {', '.join(sorted(known))}")
+        if name.lower() not in known:
+            parser.error(f"--methods: {name!r} is not one of {', '.join(sorted(known.values()))}")
+    options.methods = options.methods and tuple(known[name.lower()] for name in options.methods)
     options.chosen = chosen
     return options
 

@@ -37,5 +37,5 @@ def rates_figure(rates: Mapping[Key, Sequence[float]], peers: Mapping[Key, tuple
         open_frame(ax)
     axes.flat[0].set_yticks(range(len(samplers)), samplers)
     axes.flat[0].invert_yaxis()
-    figure.supxlabel("iterations a second of CPU time; open squares: published, on another machine", fontsize="small")
+    figure.supxlabel("iterations a second of CPU time; open squares: peers, on another machine", fontsize="small")
     return figure

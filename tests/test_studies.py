@@ -196,6 +196,13 @@ def test_mistakes_are_named(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_methods_are_known_in_any_case():
+    assert command.read_options(["table3", "--methods", "notears, ADR"]).methods == ("NOTEARS", "adr")
+    assert command.read_options(["table3"]).methods is None
+    names = {name for study in STUDIES.values() for name in study.methods}
+    assert len({name.lower() for name in names}) == len(names)
+
+
 def test_help_fits_a_narrow_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):

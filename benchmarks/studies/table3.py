@@ -155,7 +155,7 @@ TABLE3 = Study(
     methods=METHODS,
     sizes={
         "quick": Size(1.0, 1, 10.0, ("ecoli70", "magic-niab")),
-        "standard": Size(3.0, 20, 300.0, NETWORKS, {"DirectLiNGAM": 3, "NOTEARS": 3, "DiBS": 1, "DiBS+": 1}),
+        "standard": Size(3.0, 20, 300.0, NETWORKS, {"DiBS": 1, "DiBS+": 1}),
         "paper": Size(60.0, 20, 3600.0),
     },
     tasks=tasks,
