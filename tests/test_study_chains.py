@@ -249,7 +249,7 @@ def made_up(distances, replications=3):
     return [
         (
             Task("m:f", {}, {"network": "net", "setting": setting, "replication": k}),
-            Outcome(figures={"shd_mode": shd + 7 * k, "right": 10, "turned": 2, "extra": 1}),
+            Outcome(figures={"shd_mode": shd + 7 * k, "right": 10, "turned": 2, **dict.fromkeys(laws.KINDS, 1 + k)}),
         )
         for k in range(replications)
         for setting, shd in distances.items()
@@ -266,13 +266,26 @@ def test_settings_are_compared_data_set_by_data_set():
     assert "-3.00 ± 0.00" in table
 
 
+def test_turned_edges_are_told_apart():
+    """A star of three whose directions no data tell, a pair like it, and a collider whose directions are told."""
+    truth = np.zeros((9, 9), bool)
+    truth[0, 1:4] = truth[4, 5] = truth[6, 8] = truth[7, 8] = True
+    assert settings.turned_edges(truth, truth) == {"turned_told": 0, "turned_hub": 0, "turned_untold": 0}
+    assert settings.turned_edges(truth.T, truth) == {"turned_told": 2, "turned_hub": 3, "turned_untold": 1}
+    assert not any(settings.turned_edges(np.zeros_like(truth), truth).values())  # missing is another matter
+    truth[0, 3] = False  # two children are no hub
+    assert settings.turned_edges(truth.T, truth) == {"turned_told": 2, "turned_hub": 0, "turned_untold": 3}
+
+
 def test_the_laws_are_reported_without_a_base_and_with_failures():
     size = laws.LAWS.sizes["quick"]
     whole = laws.LAWS.report(Request(), size, made_up(dict.fromkeys(laws.SETTINGS, 5)))
     assert "less that of the default" in whole.markdown
+    assert "| BGe, odds 1/(2 log n): edges of no true pair | +0.00 ± 0.00 |" in whole.markdown
     found = made_up({"iterative-bge": 17})
     part = laws.LAWS.report(Request(), size, [(found[0][0], Outcome("crashed", note="no")), *found[1:]])
     assert "less that of the default" not in part.markdown
+    assert "less all graphs" not in part.markdown
 
 
 def test_the_laws_differ_in_one_thing_at_a_time():

@@ -15,15 +15,33 @@ from matplotlib.figure import Figure
 
 from benchmarks.drawing import row_of_panels
 from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
+from benchmarks.harness.summaries import markdown_table
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import Learner
-from benchmarks.studies.settings import Size, differences_table, networks_of, run_setting, settings_table, tasks_of
+from benchmarks.studies.settings import (
+    HUB,
+    Size,
+    differences,
+    differences_table,
+    networks_of,
+    run_setting,
+    settings_table,
+    tasks_of,
+)
 from parnidag import scores
 from parnidag.plots._axes import colour_of, open_frame
 from parnidag.samplers import PARNI, IterativeMCMC, PartitionMCMC
 
 COUNTS = {"right": "right", "turned": "the wrong way round", "extra": "of no true pair"}
 """What becomes of the edges of a pairwise mode."""
+KINDS = {
+    "missing": "true edges that are missing",
+    "extra": "edges of no true pair",
+    "turned_told": "wrong way round, where the true class has a direction",
+    "turned_hub": "wrong way round, where it has none: children of a hub",
+    "turned_untold": "wrong way round, where it has none: others",
+}
+"""The parts of a distance."""
 
 
 def _with(score: Any, odds: Any, words: str, name: str) -> dict[str, Learner]:
@@ -77,6 +95,20 @@ def report(request: Request, size: Size, found: Found) -> Report:
     for base, (settings, words) in BASES.items():
         if any(task.labels["setting"] == base for task, _ in found):
             parts += [words, differences_table(found, settings, base)]
+    present = {str(task.labels["setting"]) for task, _ in found}
+    pairs = [(f"iterative-{name}", f"parni-{name}") for name in ("gaussian", "bge")]
+    lines = [
+        [f"{SETTINGS[orders].label.partition(', ')[2]}: {words}", *differences(found, orders, graphs, figure)]
+        for orders, graphs in pairs
+        if {orders, graphs} <= present
+        for figure, words in KINDS.items()
+    ]
+    if lines:
+        parts += [
+            "Orders on a space less all graphs with the same score and prior, by what is wrong with the pairwise mode "
+            f"(a hub has {HUB} or more children by edges whose direction no data tell):",
+            markdown_table(["", *networks_of(found)], lines),
+        ]
     for figure, words in COUNTS.items():
         parts += [f"Edges of the pairwise mode that are {words}:", settings_table(found, SETTINGS, figure)]
     return Report(rows_of(found), "\n\n".join(parts), {"": edges_figure(found)})

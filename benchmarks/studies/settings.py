@@ -10,13 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.harness.study import Request, grouped
 from benchmarks.harness.summaries import markdown_table, mean_interval
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import Learner, sampled
 from benchmarks.networks import NETWORKS, known_network
-from benchmarks.studies.accuracy import by_replication, cell, distances, signed
+from benchmarks.studies.accuracy import by_replication, cell, class_of, distances, signed
 from benchmarks.studies.table3 import ROWS
+
+HUB = 3
+"""Children by edges of no known direction that make a node a hub."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,24 @@ def run_setting(
     known = known_network(network, None if folder is None else Path(folder))
     assert (known.digest(), learner.describe()) == (numbers, described)
     graphs, said = sampled(learner, known.draw(ROWS, seed), seconds, seed, set_up_is_free=True)
-    return Outcome(figures={**distances(graphs, known.adjacency), **said})
+    figures = distances(graphs, known.adjacency) | turned_edges(graphs["mode"], known.adjacency)
+    return Outcome(figures={**figures, **said})
+
+
+def turned_edges(graph: np.ndarray, truth: np.ndarray) -> dict[str, int]:
+    """Count edges the wrong way round by what data could tell of them.
+
+    Edges whose direction the true graph's class tells, those of hubs that it does not tell, and the others of these.
+    """
+    true_class = class_of(truth)
+    untold = truth & true_class.T
+    of_hubs = untold & (untold.sum(axis=1) >= HUB)[:, None]
+    turned = truth & graph.T & ~graph
+    return {
+        "turned_told": int((turned & ~untold).sum()),
+        "turned_hub": int((turned & of_hubs).sum()),
+        "turned_untold": int((turned & untold & ~of_hubs).sum()),
+    }
 
 
 def tasks_of(function: str, settings: Mapping[str, Learner], request: Request, size: Size) -> list[Task]:
@@ -75,17 +97,22 @@ def settings_table(found: Found, settings: Mapping[str, Learner], figure: str) -
 
 def differences_table(found: Found, settings: Mapping[str, Learner], base: str) -> str:
     """Return how much farther from the truth the pairwise mode is than under a base, data set by data set."""
-    groups, networks = grouped(found, ["setting", "network"]), networks_of(found)
-    lines = []
-    for setting, learner in settings.items():
-        if setting == base or (setting, networks[0]) not in groups:
-            continue
-        cells = []
-        for network in networks:
-            here, there = (by_replication(groups[one, network], "shd_mode") for one in (setting, base))
-            cells.append(signed(mean_interval([here[k] - there[k] for k in here if k in there])))
-        lines.append([learner.label, *cells])
+    present, networks = {str(task.labels["setting"]) for task, _ in found}, networks_of(found)
+    lines = [
+        [learner.label, *differences(found, setting, base, "shd_mode")]
+        for setting, learner in settings.items()
+        if setting != base and setting in present
+    ]
     return markdown_table(["", *networks], lines)
+
+
+def differences(found: Found, setting: str, base: str, figure: str) -> list[str]:
+    """Return a figure less that of a base, data set by data set: mean and interval for each network."""
+    groups, cells = grouped(found, ["setting", "network"]), []
+    for network in networks_of(found):
+        here, there = (by_replication(groups[one, network], figure) for one in (setting, base))
+        cells.append(signed(mean_interval([here[k] - there[k] for k in here if k in there])))
+    return cells
 
 
 def networks_of(found: Found) -> list[str]:
