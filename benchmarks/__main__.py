@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 import os
 import signal
@@ -30,6 +31,7 @@ from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.harness.workers import run_all
 from benchmarks.networks import MissingData
 from benchmarks.studies import STUDIES
+from parnidag.errors import DataError
 from parnidag.writing import replacing
 
 FOLDER = Path(__file__).parent / "results"
@@ -88,8 +90,9 @@ def run_study(study: Study, request: Request, out: Path, jobs: int, console: Con
         run_all(missing, jobs, keep)
     found: Found = [(task, outcomes[task.digest]) for task in tasks]
     report = study.report(request, size, found)
-    console.print(report.markdown, highlight=False, markup=False, soft_wrap=True)
-    return write(report, out / f"{study.name}-{request.scale}", request, study.name)
+    files = write(report, out / f"{study.name}-{request.scale}", request, study.name)  # first: a screen can fail
+    console.print(report.markdown + request.in_words(), highlight=False, markup=False, soft_wrap=True)
+    return files
 
 
 def write(report: Report, stem: Path, request: Request, study: str) -> list[Path]:
@@ -152,12 +155,18 @@ def read_options(words: list[str] | None) -> argparse.Namespace:
         if name.lower() not in known:
             parser.error(f"--methods: {name!r} is not one of {', '.join(sorted(known.values()))}")
     options.methods = options.methods and tuple(known[name.lower()] for name in options.methods)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {options.out}: {error.strerror}")
+    if not os.access(options.out, os.W_OK):
+        parser.error(f"--out {options.out} cannot be written to")
     options.chosen = chosen
     return options
 
 
 def positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
 
@@ -180,7 +189,9 @@ def end_politely(number: int, frame: object) -> None:
 def main(words: list[str] | None = None) -> int:
     options = read_options(words)
     signal.signal(signal.SIGTERM, end_politely)
-    console = Console(stderr=False, width=None if sys.stdout.isatty() else 100)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every pipe has all letters
+    console = Console(stderr=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
     request = Request(options.scale, options.replications, options.seed, options.data, options.methods, options.seconds)
     for study in options.chosen:
         if not request.chosen(study.methods):
@@ -188,7 +199,7 @@ def main(words: list[str] | None = None) -> int:
         console.rule(f"{study.name}, {request.scale}")
         try:
             files = run_study(study, request, options.out, options.jobs, console)
-        except MissingData as error:
+        except (MissingData, DataError) as error:
             console.print(f"{study.name}: {error}", highlight=False, markup=False, soft_wrap=True)
             if options.study != "all":
                 return 2
@@ -196,7 +207,7 @@ def main(words: list[str] | None = None) -> int:
         except KeyboardInterrupt:
             console.print("\nstopped; the same command goes on with what is missing")
             return 130
-        console.print("wrote " + ", ".join(str(path) for path in files), highlight=False, soft_wrap=True)
+        console.print("wrote " + ", ".join(str(path) for path in files), highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

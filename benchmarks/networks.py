@@ -84,6 +84,16 @@ def known_network(name: str, folder: Path | None = None) -> Network:
     return _from_pgmpy(name, _package_file(PGMPY, f"{MODELS}/{name}.json", wanted))
 
 
+def asked_network(name: str, folder: str | None) -> Network:
+    """Return one of `NETWORKS` as `--data` has it: a folder that was given and does not have it is refused."""
+    if folder is None:
+        return known_network(name)
+    nodes_file = Path(folder) / f"{name.replace('-', '_')}_nodes.csv"
+    if not nodes_file.exists():
+        raise MissingData(f"--data {folder} has no {nodes_file.name}; without --data it is read from pgmpy's files")
+    return known_network(name, Path(folder))
+
+
 def protein(folder: Path | None = None) -> Data:
     """Return the 11 proteins in 853 cells, from the folder's sachs.csv or from cdt's file."""
     if folder is not None and (folder / "sachs.csv").exists():

@@ -125,6 +125,13 @@ def test_need_adds_up():
     assert memory_need.memory_need(1000, chains=4, searched=False).search == 0
 
 
+def test_need_of_a_search_is_near_what_was_measured():
+    """With 3000 edges and 200 rows the search of 2000 nodes took 3.6 GB; tables of 3000 nodes are not made."""
+    assert memory_need.memory_need(2000, chains=1).total == pytest.approx(3.6e9, rel=0.05)
+    assert memory_need.memory_need(2500, chains=1).search == 2 * memory_need.DEFAULT_MEMORY
+    assert memory_need.memory_need(3000, chains=1).search == 0
+
+
 def test_a_run_that_does_not_fit_is_refused_before_anything_is_done(monkeypatch):
     values = np.random.default_rng(1).normal(size=(20, LARGE))
     need = need_of(target_of(LARGE), samplers.PARNI(), 40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import shutil
@@ -187,6 +188,9 @@ def test_a_study_that_is_stopped_goes_on(tmp_path, monkeypatch):
         (["table1", "--data", "/nowhere/at/all"], "does not exist"),
         (["table3", "--data", __file__], "is a file; table3 takes a folder"),
         (["fifty", "--data", "."], "makes its own data"),
+        (["table1", "--replications", "²"], "not a whole number from 1 on"),
+        (["table1", "--out", __file__], "File exists"),
+        (["table1", "--out", f"{__file__}/folder"], "Not a directory"),
     ],
 )
 def test_mistakes_are_named(words, said, capsys):
@@ -212,9 +216,35 @@ def test_help_fits_a_narrow_terminal(capsys, monkeypatch):
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_a_folder_without_the_data_is_no_reason_to_invent_some(tmp_path, capsys):
-    assert command.main(["table1", "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
-    assert "has no sachs.csv" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("study", "file"), [("table1", "sachs.csv"), ("table3", "ecoli70_nodes.csv"), ("laws", "ecoli70_nodes.csv")]
+)
+def test_a_folder_without_the_data_is_no_reason_to_take_others(study, file, tmp_path, capsys):
+    assert command.main([study, "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert f"has no {file}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n3,\n4,5\n", "a,b\n1,x\n2,y\n", "", "a,b\n1,2\n1,3\n1,5\n"])
+def test_tables_that_cannot_be_used_are_refused_in_a_line(text, tmp_path, capsys):
+    table = tmp_path / "own.csv"
+    table.write_text(text, encoding="utf-8")
+    assert command.main(["table2", "--data", str(table), "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 2
+    assert said[1].startswith("table2: ")
+
+
+def test_results_are_on_disk_before_they_are_on_the_screen(tmp_path):
+    """A pipe may lack a letter, or be closed: what was computed is written all the same."""
+
+    class Broken(Console):
+        def print(self, *words, **options):
+            if "tasks" not in str(words):
+                raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        command.run_study(made_study(), Request(replications=1), tmp_path, 1, Broken(file=io.StringIO()))
+    assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} >= {".csv", ".md", ".json"}
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -8,7 +8,6 @@ being there. The report counts the true edges that are worth it, then shows what
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,7 +18,7 @@ from benchmarks.harness.study import Report, Request, Study, rows_of
 from benchmarks.harness.summaries import markdown_table
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import Learner, weight
-from benchmarks.networks import Network, known_network
+from benchmarks.networks import Network, asked_network
 from benchmarks.studies.accuracy import class_of
 from benchmarks.studies.settings import Size, differences_table, run_setting, settings_table, tasks_of
 from benchmarks.studies.table3 import ROWS
@@ -84,7 +83,7 @@ def signal_table(networks: tuple[str, ...], folder: str | None) -> str:
     """Return what there is to find in each network."""
     lines = []
     for name in networks:
-        network = known_network(name, None if folder is None else Path(folder))
+        network = asked_network(name, folder)
         shares, n = shares_explained(network), len(network.nodes)
         undirected = class_of(network.adjacency)
         free = int((undirected & undirected.T).sum()) // 2
@@ -116,7 +115,7 @@ def signal_figure(networks: tuple[str, ...], folder: str | None) -> Figure:
     """Draw R² of every true edge, and the price of an edge."""
     figure, ax = plt.subplots(figsize=(7.0, 0.55 * len(networks) + 1.2), layout="constrained")
     for k, name in enumerate(networks):
-        network = known_network(name, None if folder is None else Path(folder))
+        network = asked_network(name, folder)
         shares = np.sort(shares_explained(network))
         paid = price(10, weight("1/n", len(network.nodes)), ROWS)
         heights = k + 0.5 * (np.random.default_rng(1).random(len(shares)) - 0.5)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from benchmarks.harness.study import Request, grouped
 from benchmarks.harness.summaries import markdown_table, mean_interval
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import Learner, sampled
-from benchmarks.networks import NETWORKS, known_network
+from benchmarks.networks import NETWORKS, asked_network
 from benchmarks.studies.accuracy import by_replication, cell, class_of, distances, signed
 from benchmarks.studies.table3 import ROWS
 
@@ -37,7 +36,7 @@ def run_setting(
     learner: Learner, network: str, numbers: str, described: object, seconds: float, seed: int, folder: str | None
 ) -> Outcome:
     """Run one chain on one data set."""
-    known = known_network(network, None if folder is None else Path(folder))
+    known = asked_network(network, folder)
     assert (known.digest(), learner.describe()) == (numbers, described)
     graphs, said = sampled(learner, known.draw(ROWS, seed), seconds, seed, set_up_is_free=True)
     figures = distances(graphs, known.adjacency) | turned_edges(graphs["mode"], known.adjacency)
@@ -62,8 +61,7 @@ def turned_edges(graph: np.ndarray, truth: np.ndarray) -> dict[str, int]:
 
 def tasks_of(function: str, settings: Mapping[str, Learner], request: Request, size: Size) -> list[Task]:
     """Return a task for each data set and setting."""
-    folder = None if request.folder is None else Path(request.folder)
-    digests = {network: known_network(network, folder).digest() for network in size.networks}
+    digests = {network: asked_network(network, request.folder).digest() for network in size.networks}
     return [
         Task(
             function=function,

@@ -202,7 +202,7 @@ def report(request: Request, size: Size, found: Found) -> Report:
         values = [float(figures["iterations_per_second"] or 0) for figures in done]
         shown[key] = values
         evaluated = float(np.median([float(figures["evaluations"] or 0) for figures in done]))
-        peer = PEERS.get((str(sampler), str(members[0][0].settings["data"])))
+        peer = PEERS.get((str(sampler), str(data)))  # none for data that only look like those of the peers
         if peer is not None:
             peers[key] = peer
         lines.append(

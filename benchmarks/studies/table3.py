@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,7 +13,7 @@ from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
 from benchmarks.harness.summaries import markdown_table, mean_interval
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import METHODS, describe, estimate_of, label_of, peer_of
-from benchmarks.networks import NETWORKS, known_network
+from benchmarks.networks import NETWORKS, asked_network
 from benchmarks.published import TABLE3 as PUBLISHED
 from benchmarks.studies.accuracy import (
     cell,
@@ -45,7 +44,7 @@ def run(
     network: str, numbers: str, method: str, described: object, rows: int, seconds: float, seed: int, folder: str | None
 ) -> Outcome:
     """Run a method on one data set."""
-    known = known_network(network, None if folder is None else Path(folder))
+    known = asked_network(network, folder)
     assert (known.digest(), describe(method)) == (numbers, described)
     return run_on(known, method, rows, seconds, seed)
 
@@ -57,8 +56,7 @@ def replications_of(method: str, request: Request, size: Size) -> int:
 
 def tasks(request: Request, size: Size) -> list[Task]:
     """Return a task for each data set and method."""
-    folder = None if request.folder is None else Path(request.folder)
-    digests = {network: known_network(network, folder).digest() for network in size.networks}
+    digests = {network: asked_network(network, request.folder).digest() for network in size.networks}
     return [
         task_of(
             "benchmarks.studies.table3:run",

@@ -34,8 +34,9 @@ TUNED = 8 + 8 + 2
 BATCHES, MOST_BATCHES = 60, 70e6
 """Counts of a chain's edges in batches: bytes for each pair of nodes, and the most that a default run fills. Measured,
 since it depends on how many edges are there now and then."""
-SETS = 30
-"""Parent sets of a node that the search scores with every other node as one more parent: what sparse networks have."""
+FEW_SETS, MANY_SETS = 30, 42
+"""Parent sets of a node that the search scores with every other node as one more parent: what sparse networks have at
+least where there are so many nodes that tables of them would be too large, and at most where they fit."""
 SEARCH_SECONDS_A_NODE = 0.05
 """Of the search before sampling, most of it on one core."""
 ITERATIONS_A_SECOND = 130_000
@@ -94,9 +95,9 @@ def memory_need(
     most_parents = n_nodes - 1 if max_parents is None else max_parents
     memo = LARGE_MEMO * MEMO_RECORD.itemsize if n_nodes > MOST_DIRECT else 0
     chain = pairs * (CHAIN + (TUNED if tuned else 0)) + 4.0 * n_nodes * most_parents + memo + batch_bytes(n_nodes)
-    tables = 8.0 * pairs * SETS if searched and n_nodes > FEW_NODES else 0.0
-    if tables > DEFAULT_MEMORY:  # then nobody tries one more parent
-        tables = 0.0
+    tables = 0.0
+    if searched and n_nodes > FEW_NODES and 8.0 * pairs * FEW_SETS <= DEFAULT_MEMORY:  # else none has one more parent
+        tables = min(8.0 * pairs * MANY_SETS, DEFAULT_MEMORY)
     shared = COMPILED + pairs * SHARED + (8.0 * pairs if score_bytes is None else score_bytes)
     shared += min(RETAINED * pairs, MOST_RETAINED) if searched else 0.0
     return Need(shared, 2.0 * tables, chain, chains)
