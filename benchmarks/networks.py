@@ -77,21 +77,25 @@ def known_network(name: str, folder: Path | None = None) -> Network:
     """Return one of `NETWORKS`, from the folder's CSV files if it has them, else from pgmpy's files."""
     if name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}; known: {', '.join(NETWORKS)}")
-    stem = name.replace("-", "_")
-    if folder is not None and (folder / f"{stem}_nodes.csv").exists():
-        return _from_tables(name, folder / f"{stem}_nodes.csv", folder / f"{stem}_edges.csv")
-    wanted = f"a folder with {stem}_nodes.csv and {stem}_edges.csv"
+    nodes_file, edges_file = _files_of(name)
+    if folder is not None and (folder / nodes_file).exists():
+        return _from_tables(name, folder / nodes_file, folder / edges_file)
+    wanted = f"a folder with {nodes_file} and {edges_file}"
     return _from_pgmpy(name, _package_file(PGMPY, f"{MODELS}/{name}.json", wanted))
 
 
 def asked_network(name: str, folder: str | None) -> Network:
     """Return one of `NETWORKS` as `--data` has it: a folder that was given and does not have it is refused."""
-    if folder is None:
-        return known_network(name)
-    nodes_file = Path(folder) / f"{name.replace('-', '_')}_nodes.csv"
-    if not nodes_file.exists():
-        raise MissingData(f"--data {folder} has no {nodes_file.name}; without --data it is read from pgmpy's files")
-    return known_network(name, Path(folder))
+    nodes_file, _ = _files_of(name)
+    if folder is not None and not (Path(folder) / nodes_file).exists():
+        raise MissingData(f"--data {folder} has no {nodes_file}; without --data it is read from pgmpy's files")
+    return known_network(name, None if folder is None else Path(folder))
+
+
+def _files_of(name: str) -> tuple[str, str]:
+    """Return the names of a network's files in a folder: nodes, edges."""
+    stem = name.replace("-", "_")
+    return f"{stem}_nodes.csv", f"{stem}_edges.csv"
 
 
 def protein(folder: Path | None = None) -> Data:

@@ -112,6 +112,8 @@ def test_pairs_are_counted_as_the_distance_counts_them(undirected):
         parts = accuracy.counts(graph, truth)
         assert parts["turned"] + parts["missing"] + parts["extra"] == shd(graph, truth)
         assert parts["right"] + parts["turned"] + parts["missing"] == truth.sum()
+        if not undirected:
+            assert sum(settings.turned_edges(graph, truth).values()) == parts["turned"]
 
 
 def test_equivalent_graphs_have_no_distance_between_classes():

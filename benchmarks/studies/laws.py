@@ -8,6 +8,7 @@ be told apart.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ KINDS = {
     "turned_hub": "wrong way round, where it has none: children of a hub",
     "turned_untold": "wrong way round, where it has none: others",
 }
-"""The parts of a distance."""
+"""The parts of a distance, which add up to it."""
 
 
 def _with(score: Any, odds: Any, words: str, name: str) -> dict[str, Learner]:
@@ -92,26 +93,31 @@ def report(request: Request, size: Size, found: Found) -> Report:
         "data sets with the 95 % interval:",
         settings_table(found, SETTINGS, "shd_mode"),
     ]
-    for base, (settings, words) in BASES.items():
-        if any(task.labels["setting"] == base for task, _ in found):
-            parts += [words, differences_table(found, settings, base)]
     present = {str(task.labels["setting"]) for task, _ in found}
-    pairs = [(f"iterative-{name}", f"parni-{name}") for name in ("gaussian", "bge")]
-    lines = [
-        [f"{SETTINGS[orders].label.partition(', ')[2]}: {words}", *differences(found, orders, graphs, figure)]
-        for orders, graphs in pairs
-        if {orders, graphs} <= present
-        for figure, words in KINDS.items()
-    ]
-    if lines:
+    for base, (settings, words) in BASES.items():
+        if base in present:
+            parts += [words, differences_table(found, settings, base)]
+    pairs = {f"iterative-{name}": f"parni-{name}" for name in ("gaussian", "bge")}
+    pairs = {orders: graphs for orders, graphs in pairs.items() if {orders, graphs} <= present}
+    if pairs:
         parts += [
             "Orders on a space less all graphs with the same score and prior, by what is wrong with the pairwise mode "
             f"(a hub has {HUB} or more children by edges whose direction no data tell):",
-            markdown_table(["", *networks_of(found)], lines),
+            kinds_table(found, pairs),
         ]
     for figure, words in COUNTS.items():
         parts += [f"Edges of the pairwise mode that are {words}:", settings_table(found, SETTINGS, figure)]
     return Report(rows_of(found), "\n\n".join(parts), {"": edges_figure(found)})
+
+
+def kinds_table(found: Found, pairs: Mapping[str, str]) -> str:
+    """Return the parts of the difference between a setting and its base, for each pair of them."""
+    lines = [
+        [f"{SETTINGS[orders].label.partition(', ')[2]}: {words}", *differences(found, orders, graphs, figure)]
+        for orders, graphs in pairs.items()
+        for figure, words in KINDS.items()
+    ]
+    return markdown_table(["", *networks_of(found)], lines)
 
 
 def edges_figure(found: Found) -> Figure:
