@@ -79,20 +79,93 @@ def test_a_second_ctrl_c_ends_at_once(table, tmp_path):
     assert "Traceback" not in complained
 
 
-def test_ctrl_c_during_the_set_up(table, tmp_path):
-    """Whatever the process is doing then, reading, compiling or searching."""
-    started = subprocess.Popen(
-        [sys.executable, "-m", "parnidag", "sample", table, "-q", "-o", tmp_path / "x.nc"],
-        stderr=subprocess.PIPE,
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupter:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupter())
+from parnidag.cli import main, run
+
+if sys.argv[2] == "main":
+    main(sys.argv[3:])
+sys.exit(run(sys.argv[3:]))
+"""
+
+INTERRUPTED_CALL = """
+import os, signal, sys
+from importlib import import_module
+from parnidag.cli import main
+
+module, name = import_module(sys.argv[1]), sys.argv[2]
+work = getattr(module, name)
+
+def interrupted(*given, **named):
+    os.kill(os.getpid(), signal.SIGINT)
+    return work(*given, **named)
+
+setattr(module, name, interrupted)
+main(sys.argv[3:])
+"""
+
+
+INTERRUPTED_LATER = """
+import os, signal, sys, threading
+from parnidag.cli import main
+
+ctrl_c = threading.Timer(float(sys.argv[1]), os.kill, [os.getpid(), signal.SIGINT])
+ctrl_c.daemon = True
+ctrl_c.start()
+main(sys.argv[2:])
+"""
+
+
+def interrupt(script, *words, table, tmp_path):
+    arguments = ["sample", str(table), "-q", "--draws", "50", "-o", str(tmp_path / "x.nc")]
+    return subprocess.run(
+        [sys.executable, "-c", script, *words, *arguments],
+        check=False,
+        capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
-    time.sleep(1.0)
-    started.send_signal(signal.SIGINT)
-    _, complained = started.communicate(timeout=PATIENCE)
-    assert started.returncode in (130, -signal.SIGINT, 0)  # before Python listens, or after all is done
-    if started.returncode == 130:
-        assert complained.count("\n") == 1
-        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("module", ["cyclopts", "rich.console", "numba", "numba._devicearray", "pandas._libs"])
+def test_ctrl_c_during_an_import(module, table, tmp_path):
+    ended = interrupt(INTERRUPTED_IMPORT, module, "main", table=table, tmp_path=tmp_path)
+    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_import_in_c_forgets_that_it_was_interrupted(table, tmp_path):
+    """What would come of the above without care: Numba's own import in C makes an ImportError of it."""
+    ended = interrupt(INTERRUPTED_IMPORT, "numba._devicearray", "run", table=table, tmp_path=tmp_path)
+    assert ended.returncode not in (130, -signal.SIGINT)
+    assert "ImportError" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("pandas", "read_csv"), ("parnidag.api", "_prior_marginals"), ("parnidag.api", "_make_space")],
+)
+def test_ctrl_c_during_the_set_up(module, name, table, tmp_path):
+    ended = interrupt(INTERRUPTED_CALL, module, name, table=table, tmp_path=tmp_path)
+    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 2.0])
+def test_ctrl_c_at_any_time(seconds, table, tmp_path):
+    """Whatever the process is doing then, importing, reading, compiling, searching or sampling."""
+    ended = interrupt(INTERRUPTED_LATER, str(seconds), table=table, tmp_path=tmp_path)
+    assert ended.returncode in (130, 0)  # all may be done by then
+    sampled = ended.returncode == 0 or "what the chains had found by then" in ended.stderr
+    assert ended.stderr.count("\n") == (ended.returncode == 130)
+    assert [path.name for path in tmp_path.iterdir()] == (["x.nc"] if sampled else [])
 
 
 def test_resuming_by_the_same_command(table, tmp_path, capsys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parnidag.cli.app import main
+from parnidag.cli import main
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,29 @@
-"""The command line."""
+"""The command line.
 
-from parnidag.cli.app import main as main
-from parnidag.cli.app import run as run
+Nothing is imported here that takes long: whoever presses Ctrl-C while the rest is loaded gets one line too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from parnidag.cli.process import INTERRUPTED, interrupted_between_imports, leave
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    try:
+        with interrupted_between_imports(below=main.__code__):
+            code = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # before there was a command, or while one was saying farewell
+        sys.stderr.write("parnidag: interrupted\n")
+        code = INTERRUPTED
+    leave(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code: see `parnidag.cli.app.run`."""
+    from parnidag.cli.app import run as run_command
+
+    return run_command(arguments)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +29,7 @@ from parnidag.cli.options import (
     deliver_report,
     demo_report_path,
 )
+from parnidag.cli.process import INTERRUPTED, TERMINATED
 from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, say
 from parnidag.cli.tables import print_against_truth, print_differences
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
@@ -41,12 +40,7 @@ if TYPE_CHECKING:
 
 USER_MISTAKE = 2
 WORKERS_LOST = NOT_WRITTEN = 1
-INTERRUPTED = 130
-TERMINATED = 143
 BROKEN_PIPE = 141
-
-FAREWELL_SECONDS = 0.5
-"""How long an interrupted command waits for its threads."""
 
 PIPE_WIDTH = 250
 """Help in a pipe is not wrapped: a pager or `grep` sees whole options."""
@@ -322,24 +316,6 @@ def simulate(
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
-    code = run(sys.argv[1:] if arguments is None else arguments)
-    if code in (INTERRUPTED, TERMINATED) and not _threads_end_soon():
-        # Compiled code that nobody waits for any more cannot be interrupted, and Python would wait for it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
-
-
-def _threads_end_soon() -> bool:
-    deadline = time.monotonic() + FAREWELL_SECONDS
-    while threading.active_count() > 1 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return threading.active_count() == 1
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command; a user's mistake becomes one line on standard error.
 
@@ -351,8 +327,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail
-    _make_help_fit()
     try:
+        _make_help_fit()
         command, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
         code = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()

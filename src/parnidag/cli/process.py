@@ -1,0 +1,76 @@
+"""The process of a command: how it hears Ctrl-C, and how it leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import NoReturn
+
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
+
+FAREWELL_SECONDS = 0.5
+"""How long an interrupted command waits for its threads."""
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with this exit code."""
+    if code in (INTERRUPTED, TERMINATED) and not _threads_end_soon():
+        # Compiled code that nobody waits for any more cannot be interrupted, and Python would wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _threads_end_soon() -> bool:
+    deadline = time.monotonic() + FAREWELL_SECONDS
+    while threading.active_count() > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return threading.active_count() == 1
+
+
+@contextmanager
+def interrupted_between_imports(below: CodeType) -> Iterator[None]:
+    """Put a Ctrl-C off until the import that it came into, somewhere below this code, is done.
+
+    Libraries in C that import others (pandas and Numba import NumPy so) print whatever interrupts them and go on with
+    an ImportError: the interruption would be taken for a package that is missing, or a table that cannot be read.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or somebody else's
+        yield
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        importer = _outermost_importer(frame, below)
+        if importer is None:
+            raise KeyboardInterrupt
+        # A debugger's means: the next line of whoever began the import is not reached.
+        importer.f_trace = _interrupt
+        sys.settrace(lambda frame, event, argument: None)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _outermost_importer(frame: FrameType | None, below: CodeType) -> FrameType | None:
+    """Return who began the import that is going on in this frame, if one is."""
+    importer = None
+    while frame is not None and frame.f_code is not below:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            importer = frame.f_back
+        frame = frame.f_back
+    return importer
+
+
+def _interrupt(frame: FrameType, event: str, argument: object) -> NoReturn:
+    raise KeyboardInterrupt
