@@ -69,11 +69,13 @@ def test_a_signal_saves_what_there_is_and_the_checkpoint_goes_on(number, code, t
     assert list(tmp_path.glob(".*")) == []  # nothing temporary is left
 
 
-def test_a_second_ctrl_c_ends_at_once(table, tmp_path):
+@pytest.mark.parametrize("more", [1, 20])
+def test_further_ctrl_cs_end_at_once(more, table, tmp_path):
     started = long_command(table, tmp_path)
     started.send_signal(signal.SIGINT)
-    time.sleep(0.01)
-    started.send_signal(signal.SIGINT)
+    for _ in range(more):
+        time.sleep(0.01)
+        started.send_signal(signal.SIGINT)
     _, complained = started.communicate(timeout=PATIENCE)
     assert started.returncode == 130
     assert "Traceback" not in complained

@@ -21,11 +21,13 @@ FAREWELL_SECONDS = 0.5
 
 def leave(code: int) -> NoReturn:
     """End the process with this exit code."""
-    if code in (INTERRUPTED, TERMINATED) and not _threads_end_soon():
-        # Compiled code that nobody waits for any more cannot be interrupted, and Python would wait for it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    if code in (INTERRUPTED, TERMINATED):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more Ctrl-C ends nothing sooner
+        if not _threads_end_soon():
+            # Compiled code that nobody waits for any more cannot be interrupted, and Python would wait for it.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     sys.exit(code)
 
 
