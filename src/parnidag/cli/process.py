@@ -42,8 +42,8 @@ def _threads_end_soon() -> bool:
 def interrupted_between_imports(below: CodeType) -> Iterator[None]:
     """Put a Ctrl-C off until the import that it came into, somewhere below this code, is done.
 
-    Libraries in C that import others (pandas and Numba import NumPy so) print whatever interrupts them and go on with
-    an ImportError: the interruption would be taken for a package that is missing, or a table that cannot be read.
+    Extensions that import something while they load (those of pandas, Numba and NumPy do) make an ImportError of
+    whatever interrupts that, or forget it: the table would be called unreadable, or the command would go on.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or somebody else's
         yield
