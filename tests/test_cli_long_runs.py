@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -120,17 +121,20 @@ import os, signal, sys
 from importlib import import_module
 from parnidag.cli import main
 
-module, name = import_module(sys.argv[1]), sys.argv[2]
-work = getattr(module, name)
+def interrupt(module, name):
+    work = getattr(module, name)
 
-def interrupted(*given, **named):
-    os.kill(os.getpid(), signal.SIGINT)
-    return work(*given, **named)
+    def interrupted(*given, **named):
+        os.kill(os.getpid(), signal.SIGINT)
+        return work(*given, **named)
 
-setattr(module, name, interrupted)
-main(sys.argv[3:])
+    setattr(module, name, interrupted)
+
+for place in sys.argv[1].split(","):
+    module, _, name = place.partition(":")
+    interrupt(import_module(module), name)
+main(sys.argv[2:])
 """
-
 
 INTERRUPTED_LATER = """
 import os, signal, sys, threading
@@ -162,11 +166,11 @@ def test_ctrl_c_during_an_import(module, table, tmp_path):
 
 
 EXTENSIONS = {
-    "pandas._libs.pandas_parser": "table.csv: not readable",
-    "numba._devicearray": "ImportError",
-    "numpy.random._generator": "",  # forgets it
+    "pandas._libs.pandas_parser": (2, "table.csv: not readable"),
+    "numba._devicearray": (1, "ImportError"),
+    "numpy.random._generator": (0, ""),  # forgets it
 }
-"""What the command would say if a Ctrl-C were heard while these load."""
+"""How the command would end, and what it would say, if a Ctrl-C were heard while these load."""
 
 
 @pytest.mark.parametrize("module", EXTENSIONS)
@@ -181,17 +185,53 @@ def test_extensions_that_load_make_something_else_of_ctrl_c(module, table, tmp_p
     ended = interrupt(INTERRUPTED_EXTENSION, module, "run", table=table, tmp_path=tmp_path)
     if ended.returncode == 130:
         pytest.skip(f"this version of {module} passes Ctrl-C on")
-    assert EXTENSIONS[module] in ended.stderr
+    code, words = EXTENSIONS[module]
+    assert ended.returncode == code
+    assert words in ended.stderr
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [("pandas", "read_csv"), ("parnidag.api", "_prior_marginals"), ("parnidag.api", "_make_space")],
+    "places",
+    [
+        "pandas:read_csv",
+        "parnidag.api:_prior_marginals",
+        "parnidag.api:_make_space",
+        "pandas:read_csv,parnidag.cli.process:_threads_end_soon",  # and once more, on the way out
+    ],
 )
-def test_ctrl_c_during_the_set_up(module, name, table, tmp_path):
-    ended = interrupt(INTERRUPTED_CALL, module, name, table=table, tmp_path=tmp_path)
+def test_ctrl_c_during_the_set_up(places, table, tmp_path):
+    ended = interrupt(INTERRUPTED_CALL, places, table=table, tmp_path=tmp_path)
     assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_in_a_command_of_a_module_that_is_being_imported(table, tmp_path):
+    """The import that the command runs in is not one to wait for."""
+    module = tmp_path / "scripts" / "command_in_a_module.py"
+    module.parent.mkdir()
+    module.write_text(INTERRUPTED_CALL, encoding="utf-8")
+    script = f"import sys; sys.path.insert(0, {str(module.parent)!r}); import {module.stem}"
+    ended = interrupt(script, "pandas:read_csv", table=table, tmp_path=tmp_path)
+    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
+    assert not (tmp_path / "x.nc").exists()
+
+
+def test_commands_run_in_any_thread_and_leave_ctrl_c_as_it_was(tmp_path):
+    """Only the main thread can listen to signals; elsewhere they are the caller's affair."""
+    codes = []
+
+    def command():
+        with pytest.raises(SystemExit) as left:
+            cli.main(["simulate", "--nodes", "3", "--rows", "5", "-o", str(tmp_path / "table.csv")])
+        codes.append(left.value.code)
+
+    before = signal.getsignal(signal.SIGINT)
+    command()
+    thread = threading.Thread(target=command)
+    thread.start()
+    thread.join(PATIENCE)
+    assert codes == [0, 0]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("seconds", [0.5, 1.0, 2.0])

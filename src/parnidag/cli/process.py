@@ -22,13 +22,19 @@ FAREWELL_SECONDS = 0.5
 def leave(code: int) -> NoReturn:
     """End the process with this exit code."""
     if code in (INTERRUPTED, TERMINATED):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more Ctrl-C ends nothing sooner
+        if _hears_signals():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more Ctrl-C ends nothing sooner
         if not _threads_end_soon():
             # Compiled code that nobody waits for any more cannot be interrupted, and Python would wait for it.
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
     sys.exit(code)
+
+
+def _hears_signals() -> bool:
+    """Return whether this thread is the one that Python lets handle signals."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def _threads_end_soon() -> bool:
@@ -45,7 +51,8 @@ def interrupted_between_imports(below: CodeType) -> Iterator[None]:
     Extensions that import something while they load (those of pandas, Numba and NumPy do) make an ImportError of
     whatever interrupts that, or forget it: the table would be called unreadable, or the command would go on.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or somebody else's
+    # A handler other than Python's own is somebody else's, or says that Ctrl-C is to be ignored.
+    if not _hears_signals() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
 
