@@ -78,8 +78,8 @@ def test_further_ctrl_cs_end_at_once(more, table, tmp_path):
         time.sleep(0.01)
         started.send_signal(signal.SIGINT)
     _, complained = started.communicate(timeout=PATIENCE)
-    assert started.returncode == 130
     assert "Traceback" not in complained
+    assert started.returncode == 130, complained
 
 
 INTERRUPTED_IMPORT = """
@@ -134,6 +134,24 @@ for place in sys.argv[1].split(","):
     module, _, name = place.partition(":")
     interrupt(import_module(module), name)
 main(sys.argv[2:])
+"""
+
+INTERRUPTED_CALLBACK = """
+import os, signal, sys, time, weakref
+import pandas
+from parnidag.cli import main
+
+read_csv = pandas.read_csv
+
+def interrupted(*given, **named):
+    table = read_csv(*given, **named)
+    watch = weakref.ref(kept := type("Kept", (), {})(), lambda gone: os.kill(os.getpid(), signal.SIGINT))
+    del kept
+    time.sleep(1)
+    return table
+
+pandas.read_csv = interrupted
+main(sys.argv[1:])
 """
 
 INTERRUPTED_LATER = """
@@ -201,6 +219,13 @@ def test_extensions_that_load_make_something_else_of_ctrl_c(module, table, tmp_p
 )
 def test_ctrl_c_during_the_set_up(places, table, tmp_path):
     ended = interrupt(INTERRUPTED_CALL, places, table=table, tmp_path=tmp_path)
+    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_in_a_callback_is_not_lost(table, tmp_path):
+    """Python itself says of it that an exception was ignored, and goes on."""
+    ended = interrupt(INTERRUPTED_CALLBACK, table=table, tmp_path=tmp_path)
     assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 

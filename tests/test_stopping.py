@@ -24,7 +24,7 @@ from parnidag.run.draws import FileStore
 from parnidag.run.loop import Run
 from parnidag.run.plan import merging
 from parnidag.run.pools import open_pool
-from parnidag.run.signals import interruptibly
+from parnidag.run.signals import catching_signals, interruptibly
 
 
 def finished(result):
@@ -172,6 +172,23 @@ def test_a_second_ctrl_c_does_not_wait_for_threads():
         interrupted()
     assert segments[0].running()
     over.set()
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_a_second_ctrl_c_is_one_whatever_comes_of_it(presses):
+    """An archive that is being written answers it by an error of its own."""
+
+    def mistaken():
+        with catching_signals():
+            try:
+                for _ in range(presses):
+                    signal.raise_signal(signal.SIGINT)
+            finally:
+                raise ValueError("cannot be closed")
+
+    with pytest.raises(KeyboardInterrupt if presses == 2 else ValueError):
+        mistaken()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # ── after the last iteration ──────────────────────────────────────────────────────────────────────────────────────────

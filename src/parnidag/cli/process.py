@@ -18,6 +18,9 @@ TERMINATED = 128 + signal.SIGTERM
 FAREWELL_SECONDS = 0.5
 """How long an interrupted command waits for its threads."""
 
+KNOCK_SECONDS = 0.01
+"""When a Ctrl-C that was lost is pressed again."""
+
 
 def leave(code: int) -> NoReturn:
     """End the process with this exit code."""
@@ -64,11 +67,21 @@ def interrupted_between_imports(below: CodeType) -> Iterator[None]:
         importer.f_trace = _interrupt
         sys.settrace(lambda frame, event, argument: None)
 
+    before = sys.unraisablehook
     signal.signal(signal.SIGINT, hear)
+    sys.unraisablehook = lambda lost: _knock() if lost.exc_type is KeyboardInterrupt else before(lost)
     try:
         yield
     finally:
+        sys.unraisablehook = before
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _knock() -> None:
+    """Press Ctrl-C again in a moment: it came into a callback of the garbage collector's, out of which nothing gets."""
+    again = threading.Timer(KNOCK_SECONDS, signal.raise_signal, [signal.SIGINT])
+    again.daemon = True
+    again.start()
 
 
 def _outermost_importer(frame: FrameType | None, below: CodeType) -> FrameType | None:

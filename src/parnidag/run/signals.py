@@ -21,10 +21,12 @@ class Stopping:
 
     def __init__(self) -> None:
         self.by: str | None = None
+        self.insisted = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         """Note the first signal; the second raises."""
         if self.by is not None:
+            self.insisted = True
             raise KeyboardInterrupt
         self.by = signal.Signals(number).name
 
@@ -48,6 +50,10 @@ def catching_signals() -> Iterator[Stopping]:
         before[signal.SIGTERM] = signal.signal(signal.SIGTERM, stopping.ask)
     try:
         yield stopping
+    except Exception as error:
+        if stopping.insisted:  # whatever was under way failed because of that: an archive cannot be closed, say
+            raise KeyboardInterrupt from error
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
