@@ -31,8 +31,8 @@ from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.harness.workers import run_all
 from benchmarks.networks import MissingData
 from benchmarks.studies import STUDIES
+from parnidag._util.writing import replacing
 from parnidag.errors import DataError
-from parnidag.writing import replacing
 
 FOLDER = Path(__file__).parent / "results"
 LINE_EVERY = 15.0

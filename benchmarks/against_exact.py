@@ -18,10 +18,10 @@ from scipy import stats
 
 import parnidag
 from benchmarks.problems import load
-from parnidag.posterior import Posterior
+from parnidag.results.posterior import Posterior
 from parnidag.samplers import ADR, PARNI, REV, PartitionMCMC
 from parnidag.samplers.base import Sampler
-from parnidag.samplers.mixture import KINDS
+from parnidag.samplers.parni.mixture import KINDS
 
 CASES: dict[str, tuple[Sampler, int]] = {
     "PARNI mixed": (PARNI(), 500),

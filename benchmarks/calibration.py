@@ -31,9 +31,9 @@ from scipy import stats
 import parnidag
 from parnidag import EdgePrior, scores
 from parnidag.data import Data
-from parnidag.graph import topological_order
-from parnidag.posterior import Posterior
-from parnidag.scores.table import Score
+from parnidag.graphs.adjacency import topological_order
+from parnidag.results.posterior import Posterior
+from parnidag.scores.base import Score
 
 RANKED = 19
 """Draws among which the truth is ranked: it can have 20 ranks."""

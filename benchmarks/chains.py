@@ -14,9 +14,10 @@ import numpy as np
 
 from benchmarks.problems import Problem, simulated
 from parnidag.api import _make_space
-from parnidag.graph import Adjacency
-from parnidag.progress import make_progress
-from parnidag.run import Plan, Run
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.run.loop import Run
+from parnidag.run.plan import Plan
+from parnidag.run.progress import make_progress
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
 
@@ -89,7 +90,7 @@ class Walk:
         taken = max(time.thread_time() - start, 1e-7)
         self.used += taken
         self.rate = float(np.clip(done / taken, self.rate / MOST_GROWTH, self.rate * MOST_GROWTH))
-        best = float(self.chain.trace.floats[0])
+        best = float(self.chain.recorder.floats[0])
         if best > self.climb[-1][1]:
             self.climb.append((self.used, best))
 

@@ -1,9 +1,9 @@
-"""Are results still the same, bit for bit? Digests of runs over all samplers, scores, spaces, executors and checkpoints.
+"""Are results still the same, bit for bit? Digests of runs over all samplers, scores, executors and checkpoints.
 
     python -m benchmarks.digests before.json          # on the code as it was
     python -m benchmarks.digests after.json before.json   # on the code as it is: names every run that differs
 
-A change that leaves all sums as they are, such as moving code about, must leave every digest as it is. Digests depend on
+A change that leaves all sums as they are, such as moving code about, must leave every digest. Digests depend on
 the machine's arithmetic, so both files have to come from one machine.
 """
 

@@ -20,7 +20,7 @@ import parnidag
 from benchmarks.recovery import Recovery, mean_table, recovery
 from parnidag import scores
 from parnidag.data import Data
-from parnidag.graph import topological_order
+from parnidag.graphs.adjacency import topological_order
 
 NODES, EDGES, ROWS = 8, 10, 400
 SHARES = (0.0, 0.04, 0.1, 0.5)

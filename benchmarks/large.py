@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import parnidag
-from parnidag.memory_need import free_bytes, memory_need
+from parnidag.run.memory import free_bytes, memory_need
 
 SECONDS_BETWEEN_NOTES = 0.05
 WARM_UP = "import parnidag; t = parnidag.simulate(nodes=30, rows=100, seed=1).values; p = parnidag.sample(t, draws=50)"

@@ -20,11 +20,11 @@ from benchmarks.harness.task import Impossible
 from benchmarks.problems import Problem
 from benchmarks.timed import Space, timed_chain
 from parnidag import Data, EdgePrior, scores
-from parnidag.graphs.hamming import consensus, expected_shd
+from parnidag.graphs.consensus import consensus, expected_shd
 from parnidag.metrics.causal import _some_dag
 from parnidag.samplers import ADR, PARNI, IterativeMCMC, OrderMCMC, PartitionMCMC
 from parnidag.samplers.base import Sampler
-from parnidag.scores.table import Score
+from parnidag.scores.base import Score
 from parnidag.target import Target
 
 Odds = Literal["1/100", "1/n", "2/n", "1/(2 log n)"]

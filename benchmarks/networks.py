@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from parnidag import Data
-from parnidag.graph import topological_order
+from parnidag.graphs.adjacency import topological_order
 
 NETWORKS = ("ecoli70", "magic-niab", "magic-irri", "arth150")
 PGMPY, CDT = "pgmpy==1.1.2", "cdt==0.6.0"

@@ -23,7 +23,7 @@ from rich.table import Table
 import parnidag
 from benchmarks.recovery import Recovery, mean_table, recovery
 from parnidag import scores
-from parnidag.scores.table import Score
+from parnidag.scores.base import Score
 
 Function = Callable[[np.ndarray], np.ndarray]
 

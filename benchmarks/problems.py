@@ -14,17 +14,17 @@ import numpy as np
 import parnidag
 from benchmarks.networks import MissingData, known_network, protein
 from parnidag.data import Data
-from parnidag.graph import topological_order
-from parnidag.prior import EdgePrior
+from parnidag.graphs.adjacency import topological_order
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores import BDeu, BGe, Gaussian
-from parnidag.scores.table import Score
+from parnidag.scores.base import Score
 from parnidag.target import Target
 
 SHAPES = {"protein": ("sachs.csv", 11, 17, 853), "gsim100": ("gsim100.csv", 100, 161, 100)}
 """File, nodes, edges and rows of each data set of the paper."""
 RANDOM_NETWORKS = {"strong50": (50, 100, 1000), "strong100": (100, 200, 1000), "dense": (20, 95, 200)}
 """Nodes, edges and rows: strong signals, which make steep valleys between graphs, and half of all possible edges."""
-KNOWN_NETWORKS = {f"{net}-N{rows}": (net, rows) for net in ("ecoli70", "arth150") for rows in (100, 1000)}
+KNOWN_NETWORKS = {f"{dag}-N{rows}": (dag, rows) for dag in ("ecoli70", "arth150") for rows in (100, 1000)}
 """Networks whose coefficients others have published, and rows to draw from them."""
 DISCRETE_NETWORKS = {"classes8": (8, 8, 5000), "classes37": (37, 46, 10_000), "classes56": (56, 66, 10_000)}
 """Nodes, edges and rows of random networks of classes: the sizes of the networks asia, alarm and hailfinder."""
@@ -102,9 +102,9 @@ def from_discrete_network(name: str, data_dir: Path | None, seed: int) -> Proble
 
 def from_network(name: str, data_dir: Path | None, seed: int) -> Problem | None:
     """Draw rows from a linear Gaussian network; None when neither the folder nor a package holds it."""
-    net, rows = KNOWN_NETWORKS[name]
+    dag, rows = KNOWN_NETWORKS[name]
     try:
-        network = known_network(net, data_dir)
+        network = known_network(dag, data_dir)
     except MissingData:
         return None
     return build(name, Data(network.draw(rows, seed), names=list(network.nodes)), seed)

@@ -22,9 +22,9 @@ from rich.table import Table
 
 from benchmarks.problems import Problem, load, simulated
 from parnidag import space
+from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.space.expansion import strongest
-from parnidag.space.tables import build_tables, in_words
-from parnidag.space.warmstart import warm_start
+from parnidag.tables.build import build_tables, in_words
 
 PEER = "BiDAG's iterative MCMC: -12627.1976 after 97 s"
 KAPPA = 0.01

@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.chains import SetUp, Walk, tuning_length, warm_up
 from benchmarks.problems import Problem
-from parnidag.graph import Adjacency
+from parnidag.graphs.adjacency import Adjacency
 from parnidag.samplers.base import Prepared, Sampler, new_chain
-from parnidag.samplers.initial import best_of
+from parnidag.samplers.parni.start import best_of
 from parnidag.space.default import default_skeleton, grown
 from parnidag.space.expansion import expand
-from parnidag.space.skeleton import pc
+from parnidag.space.pc import pc
 
 Space = Literal["own", "none", "all", "pc", "iterative"]
 """Where parents are looked for: what the sampler takes by default, nowhere in particular, everywhere, the PC skeleton,
@@ -131,7 +131,7 @@ def _follow(walk: Walk, tune: int, marks: Sequence[float], set_up: float, prepar
 
 def best_graph(walk: Walk, prepared: Prepared) -> tuple[Adjacency, float]:
     """Return the best graph that a chain, or its sampler's own expansion of the space, has met, and its score."""
-    score, space = float(walk.chain.trace.floats[0]), prepared.space
+    score, space = float(walk.chain.recorder.floats[0]), prepared.space
     if space is not None and space.best is not None and (space.log_posterior or -np.inf) > score:
         return space.best, float(space.log_posterior or -np.inf)
     return best_of(walk.target, walk.chain), score

@@ -16,10 +16,10 @@ from svg import BLUE, GREY, INK, ORANGE, PALE, WHITE
 
 import parnidag
 from parnidag.data import Data
-from parnidag.graph import topological_order
-from parnidag.prior import EdgePrior
+from parnidag.graphs.adjacency import topological_order
+from parnidag.priors.edge_prior import EdgePrior
+from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.scores import BGe, Gaussian
-from parnidag.space.warmstart import warm_start
 from parnidag.target import Target
 
 FOLDER = Path(__file__).parent / "figures"

@@ -12,7 +12,7 @@ import pytest
 
 import parnidag
 from parnidag import samplers
-from parnidag.progress import SilentProgress
+from parnidag.run.progress import SilentProgress
 
 TABLE = parnidag.simulate(nodes=6, edges=7, rows=80, seed=5).values
 QUICK = {"seed": 1, "draws": 30, "thin": 100, "chains": 3, "progress": False, "start": "empty"}

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from parnidag.data import Data
-from parnidag.scores.table import ScoreTable, gaussian_table
+from parnidag.kernels.problem import ScoreTable, gaussian_table
 
 SMALLEST_P = 1e-4
 """A correct sampler fails a check about once in ten thousand seeds, whatever the number of edges compared."""

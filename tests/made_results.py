@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parnidag.posterior import Posterior
+from parnidag.results.posterior import Posterior
 from parnidag.results.record import RunRecord, pack_graphs
 
 BATCHES = 10

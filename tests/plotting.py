@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from parnidag.posterior import Posterior
+from parnidag.results.posterior import Posterior
 from parnidag.results.record import RunRecord, pack_graphs
 
 mpl.use("Agg")

@@ -12,8 +12,8 @@ import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
 from parnidag.samplers.base import Prepared, new_chain
-from parnidag.samplers.tuning import next_refresh
-from parnidag.space import warmstart
+from parnidag.samplers.parni.adaptation import next_refresh
+from parnidag.samplers.parni.settings import warm_start as warmstart
 from parnidag.target import Target
 
 

@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 from test_posterior import CHAINS, DRAWS, simulated
 
-from parnidag.posterior import Posterior
 from parnidag.results.convergence import bulk_ess, rank_rhat
+from parnidag.results.posterior import Posterior
 
 
 @pytest.fixture(scope="module")

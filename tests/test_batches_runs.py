@@ -14,10 +14,10 @@ from parnidag import samplers, scores, space
 from parnidag.cli import main
 from parnidag.data import Data, batches, table
 from parnidag.errors import DataError, ParnidagError
-from parnidag.scores.discrete import pack
-from parnidag.scores.external import call_score
-from parnidag.space import discrete_tests
-from parnidag.space.allsets import all_local_scores
+from parnidag.exact_solver.all_sets import all_local_scores
+from parnidag.kernels.by_address import call_score
+from parnidag.scores.bdeu import pack
+from parnidag.space import pc_discrete as discrete_tests
 from parnidag.target import Target
 
 

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from benchmarks import calibration
 from benchmarks.calibration import Classes, Normal, Outcome
 from parnidag import EdgePrior
-from parnidag.space.allsets import all_local_scores
+from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.target import Target
 
 NODES, ROWS = 4, 20

@@ -162,8 +162,8 @@ def test_the_hdf5_library_survives_a_full_disk(tmp_path, room):
 def test_a_result_written_while_it_is_made_is_the_same(tmp_path, monkeypatch, mapped):
     whole = run("MC3")
     if mapped:
-        monkeypatch.setattr("parnidag.stored.MAPPED_FROM_BYTES", 64)
-        monkeypatch.setattr("parnidag.storage.MAPPED_FROM_BYTES", 64)
+        monkeypatch.setattr("parnidag.results.netcdf_reader.MAPPED_FROM_BYTES", 64)
+        monkeypatch.setattr("parnidag.results.netcdf.MAPPED_FROM_BYTES", 64)
         monkeypatch.setattr("parnidag.results.assemble.MOST_IN_MEMORY", 64)
     result = run("MC3", output=tmp_path / "posterior.nc")
     assert (result.record.deferred is not None) == mapped

@@ -148,7 +148,18 @@ def differs_or_is_refused(sampler, whole, path, **options):
 
 @pytest.mark.parametrize(
     "name",
-    ["edges", "since", "visits", "local", "rng", "integers", "floats", "trace.best", "trace.integers", "trace.floats"],
+    [
+        "edges",
+        "since",
+        "visits",
+        "local",
+        "rng",
+        "integers",
+        "floats",
+        "recorder.best",
+        "recorder.integers",
+        "recorder.floats",
+    ],
 )
 def test_so_is_all_of_its_graph(tmp_path, late, name):
     sources, whole = late("MC3", {})
@@ -158,7 +169,7 @@ def test_so_is_all_of_its_graph(tmp_path, late, name):
         manifest, arrays = contents(path)
         for chain in ("chain0", "chain1"):
             key = f"{chain}.{name}" if "." in name else f"{chain}.graph.{name}"
-            arrays[key] = arrays[key][:0] if name in ("edges", "trace.best") else np.zeros_like(arrays[key])
+            arrays[key] = arrays[key][:0] if name in ("edges", "recorder.best") else np.zeros_like(arrays[key])
         rewritten(path, manifest, arrays)
         return differs_or_is_refused("MC3", whole, path)
 

@@ -8,11 +8,11 @@ import pytest
 import parnidag
 from parnidag import EdgePrior, scores
 from parnidag.data import Data
-from parnidag.prior import FREE
+from parnidag.kernels.problem import FREE
 from parnidag.space import expansion
 from parnidag.space.expansion import closed, expand, restarted, search_closed, strongest
 from parnidag.space.search import best_inside
-from parnidag.space.tables import build_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from test_posterior import NODES, changed, exact_record, simulated
 
-from parnidag.comparison import compare, root_mean_square
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior
+from parnidag.results.compare import compare, root_mean_square
+from parnidag.results.posterior import Posterior
 
 
 def test_a_result_equals_itself():

@@ -18,8 +18,8 @@ from scipy.special import gammaln
 
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
-from parnidag.scores.counting import make_places, renumber
-from parnidag.scores.discrete import (
+from parnidag.kernels.by_address import call_score
+from parnidag.scores.bdeu import (
     MOST_SET_CELLS,
     SHORTER,
     TABLE_CELLS,
@@ -28,7 +28,7 @@ from parnidag.scores.discrete import (
     different_rows,
     pack,
 )
-from parnidag.scores.external import call_score
+from parnidag.scores.bdeu_counts import make_places, renumber
 from parnidag.target import Target
 
 EIGHT_ROWS = np.array([(0, 0), (0, 1), (1, 1), (1, 1), (0, 0), (1, 0), (1, 1), (0, 0)]).T
@@ -366,8 +366,8 @@ def test_refuses_columns_with_too_many_levels():
 def test_runs_without_compilation(tmp_path):
     program = (
         "import numpy as np\n"
-        "from parnidag.scores.discrete import BDeu, pack\n"
-        "from parnidag.scores.external import call_score\n"
+        "from parnidag.scores.bdeu import BDeu, pack\n"
+        "from parnidag.kernels.by_address import call_score\n"
         "for arity, rows in (([2, 3, 2, 9, 9], 40), ([9, 9, 9, 2, 9], 40), ([2, 2, 2, 2, 2], 300)):\n"
         "    rng = np.random.default_rng(1)\n"
         "    codes = np.array([rng.integers(a, size=rows) for a in arity], np.int32)\n"

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from parnidag.data import Data
-from parnidag.space.discrete_tests import ROWS_PER_FREEDOM, CountTests, occurring_levels
-from parnidag.space.skeleton import pc
+from parnidag.space.pc import pc
+from parnidag.space.pc_discrete import ROWS_PER_FREEDOM, CountTests, occurring_levels
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The slow twin
@@ -265,7 +265,7 @@ def test_runs_without_compilation():
     program = (
         "import numpy as np\n"
         "from parnidag.data import Data\n"
-        "from parnidag.space.skeleton import pc\n"
+        "from parnidag.space.pc import pc\n"
         "columns = np.array({columns})\n"
         "skeleton = pc(Data(columns.T, kind='discrete'), 0.2)\n"
         "print(skeleton.separating_sizes.tolist(), skeleton.tests)\n"

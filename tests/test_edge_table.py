@@ -5,8 +5,8 @@ import pytest
 from test_posterior import changed, exact_record, simulated
 
 import parnidag
-from parnidag.posterior import Posterior
 from parnidag.results.edge_table import BAYES_FACTOR_LIMIT
+from parnidag.results.posterior import Posterior
 
 
 def with_prior(probabilities, prior):

@@ -10,7 +10,7 @@ import pytest
 from dags import all_dags
 
 from parnidag.errors import ParnidagError
-from parnidag.graph import edge_codes
+from parnidag.graphs.adjacency import edge_codes
 from parnidag.graphs.equivalence import compelled_edges, cpdag, cpdag_codes
 from parnidag.results.record import pack_graphs
 

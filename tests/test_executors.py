@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_info
 
 import parnidag
 from parnidag import samplers, scores
-from parnidag._cores import usable_cores
+from parnidag._util.cores import usable_cores
 from parnidag.errors import ParnidagError
 from parnidag.run import pools, workers
 

@@ -15,9 +15,9 @@ import pandas as pd
 import pydot
 import pytest
 
+from parnidag._util.writing import replacing, write_atomically
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph, as_graph
-from parnidag.writing import replacing, write_atomically
+from parnidag.graphs.graph import Graph, as_graph
 
 HOSTILE = (
     'say "hi"',

@@ -11,10 +11,10 @@ from dags import all_dags
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parnidag._util.spreadsheets import escaped, unescaped
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph, as_graph
+from parnidag.graphs.graph import Graph, as_graph
 from parnidag.simulation import simulate, write_csv
-from parnidag.spreadsheets import escaped, unescaped
 
 NODES = ("a", "b", "c", "d")
 CHAIN = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)

@@ -243,8 +243,8 @@ def test_states_known_to_have_ended_the_process(made, tmp_path):
                 "graph.edges",
                 lambda a: np.concatenate([a[1:], [a[1] >> 16 | (a[1] & 0xFFFF) << 16]], dtype=a.dtype),
             ),
-            "countdown": ("trace.integers", lambda a: a * 0 + [0, 40, 0, a[3]]),
-            "buffer": ("trace.integers", lambda a: np.add(a, [0, 0, 2**40, 0])),
+            "countdown": ("recorder.integers", lambda a: a * 0 + [0, 40, 0, a[3]]),
+            "buffer": ("recorder.integers", lambda a: np.add(a, [0, 0, 2**40, 0])),
             "late": ("graph.integers", lambda a: np.add(a, [0, 0, 2**40, 0, 0])),
         },
     }

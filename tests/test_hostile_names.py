@@ -24,11 +24,11 @@ from test_plots import drawn
 
 import parnidag
 from parnidag import cli
+from parnidag._util.spreadsheets import csv_writer, escaped, unescaped
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
-from parnidag.graphs import as_graph
+from parnidag.graphs.graph import as_graph
 from parnidag.simulation import write_csv
-from parnidag.spreadsheets import csv_writer, escaped, unescaped
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

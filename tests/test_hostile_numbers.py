@@ -190,7 +190,7 @@ def test_what_rounding_would_decide_is_refused(score, values, words):
     [(scores.BGe(), "offset 1e+08"), (scores.BGe(), "offset 1e+12"), (scores.BIC(), "sum, noise 1e-07")],
 )
 def test_without_the_refusal_rounding_would_decide(monkeypatch, score, what):
-    monkeypatch.setattr("parnidag.scores.linear.is_singular", lambda matrix: False)
+    monkeypatch.setattr("parnidag.scores.gaussian.is_singular", lambda matrix: False)
     posterior = parnidag.exact(Data(TABLES[what]), score=score)
     probabilities, evidence, slack = exact_posterior(score, TABLES[what])
     assert slack > 0.1

@@ -20,8 +20,8 @@ from made_results import made_record
 
 from parnidag import ParnidagError, load
 from parnidag.cli import main
-from parnidag.storage import save_record
-from parnidag.stored import StoredFile
+from parnidag.results.netcdf import save_record
+from parnidag.results.netcdf_reader import StoredFile
 
 SPACE = {"edges": [1, 2], "best": [1], "log_posterior": -1.0, "rounds": [[1, 2.0, 3.0]], "seconds": 1.0}
 SETTINGS = {
@@ -330,7 +330,7 @@ def test_a_few_bytes_that_claim_to_be_gigabytes_take_no_memory(path):
 
 def test_a_mapped_array_must_lie_in_the_file(path, monkeypatch):
     """Looking at pages beyond the end of a file would end the process."""
-    monkeypatch.setattr("parnidag.stored.MAPPED_FROM_BYTES", 1)
+    monkeypatch.setattr("parnidag.results.netcdf_reader.MAPPED_FROM_BYTES", 1)
     with h5py.File(path, "a") as file:
         file["raw"] = np.arange(1000.0)
     with StoredFile(path) as stored:

@@ -26,7 +26,7 @@ from test_reading import sound
 from parnidag import cli
 from parnidag.data import Data, parquet
 from parnidag.errors import ParnidagError
-from parnidag.graphs import as_graph
+from parnidag.graphs.graph import as_graph
 
 TEXT = "a,b,c\n" + "".join(f"{x:.3f},{y:.3f},{z:.3f}\n" for x, y, z in table_for("abc", rows=12))
 NUMBERS = pa.table(dict(zip("abc", table_for("abc").T, strict=True)))

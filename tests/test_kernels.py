@@ -15,13 +15,13 @@ import pytest
 import reference
 
 from parnidag import EdgePrior, samplers, scores, simulate
-from parnidag._jit import entry
 from parnidag.data import Data
-from parnidag.graph import arcs_of, random_topological_order
-from parnidag.memo import MOST_DIRECT, empty_memo, make_scratch
-from parnidag.net import close_net, drop_parents, open_net, take_parents
+from parnidag.graphs.adjacency import arcs_of, random_topological_order
+from parnidag.kernels.dag import close_dag, drop_parents, open_dag, take_parents
+from parnidag.kernels.jit import entry
+from parnidag.kernels.score_cache import MOST_DIRECT, empty_cache, make_scratch
 from parnidag.samplers.base import new_chain
-from parnidag.samplers.mixture import PRESETS
+from parnidag.samplers.parni.mixture import PRESETS
 from parnidag.target import Target, lay_graph
 
 SAMPLERS = {
@@ -93,16 +93,16 @@ def test_lazy_edge_counts_equal_counting_every_iteration(name):
     target = weak_target(CONSTRAINTS["free"], nodes=8)
     sampler = SAMPLERS[name]
     chain = begin(sampler, target, tune=0)
-    chain.trace.integers[:2] = 1  # store every iteration
+    chain.recorder.integers[:2] = 1  # store every iteration
     counted = np.zeros((8, 8), np.int64)
     draws = 0
     while draws < 3_000:
         sampler.advance(target, chain, 200)
-        ends = chain.trace.draw_ends[: chain.trace.integers[2]]
-        arcs = chain.trace.draw_codes[: ends[-1]]
+        ends = chain.recorder.draw_ends[: chain.recorder.integers[2]]
+        arcs = chain.recorder.draw_codes[: ends[-1]]
         np.add.at(counted, (arcs >> 16, arcs & 0xFFFF), 1)
         draws += ends.size
-        chain.trace.integers[2] = 0
+        chain.recorder.integers[2] = 0
     assert chain.iteration == draws
     assert (chain.graph.visits == counted).all()
     assert counted.max() > 0
@@ -124,14 +124,14 @@ def test_memo_never_changes_a_chain(name):
 
 @pytest.mark.parametrize("name", ["ADR", "mixed"])
 def test_few_nodes_need_no_memo_and_do_not_notice(name):
-    """With hash words in place of bits, and a memo in place of the table of all sets."""
+    """With hash words in place of bits, and a cache in place of the table of all sets."""
     target = weak_target(CONSTRAINTS["constrained"], nodes=MOST_DIRECT)
     words = np.random.default_rng(1).integers(2**63, size=(2, MOST_DIRECT)).astype(np.uint64)
     hashed = replace(target, problem=target.problem._replace(words=words))
     chains = [begin(SAMPLERS[name], each, tune=500) for each in (target, hashed)]
     scratch = target.scratch()
     assert scratch.direct.size > 0
-    chains[1]._scratch = scratch._replace(direct=np.zeros(0), memo=empty_memo(2**12))
+    chains[1]._scratch = scratch._replace(direct=np.zeros(0), cache=empty_cache(2**12))
     for chain, each in zip(chains, (target, hashed), strict=True):
         SAMPLERS[name].advance(each, chain, 20_000)
     for field in ("parents", "degree", "local", "visits", "rng"):
@@ -154,24 +154,24 @@ def test_full_draw_buffer_ends_a_segment():
     target = weak_target(CONSTRAINTS["free"])
     sampler = samplers.ADR()
     chain = begin(sampler, target, tune=0)
-    chain.trace.integers[:2] = 3
-    room = chain.trace.draw_ends.size
+    chain.recorder.integers[:2] = 3
+    room = chain.recorder.draw_ends.size
     assert sampler.advance(target, chain, 10_000) == 3 * room
-    assert chain.trace.integers[2] == room
+    assert chain.recorder.integers[2] == room
     assert sampler.advance(target, chain, 10) == 0  # still no room
-    chain.trace.integers[2] = 0
+    chain.recorder.integers[2] = 0
     assert sampler.advance(target, chain, 4) == 4
-    assert chain.trace.integers[2] == 1
+    assert chain.recorder.integers[2] == 1
 
 
 def test_draw_buffer_ends_a_segment_before_a_dense_graph_overflows_it():
     target = weak_target(CONSTRAINTS["free"])
     chain = begin(samplers.ADR(), target, tune=0)
-    most = chain.trace.best_codes.size
-    chain.trace.integers[:2] = 1
-    chain.trace = chain.trace._replace(draw_codes=np.zeros(most + 5, np.int32))
+    most = chain.recorder.best_codes.size
+    chain.recorder.integers[:2] = 1
+    chain.recorder = chain.recorder._replace(draw_codes=np.zeros(most + 5, np.int32))
     samplers.ADR().advance(target, chain, 10_000)
-    used = chain.trace.draw_ends[chain.trace.integers[2] - 1]
+    used = chain.recorder.draw_ends[chain.recorder.integers[2] - 1]
     assert used > 5
     assert used <= most + 5
 
@@ -216,12 +216,12 @@ def test_compiled_kernels_make_the_same_moves_as_plain_python():
 @entry
 def replace_parents(problem, graph, scratch, families, degrees, scores_of):
     """Give every node other parents: all drop before any takes."""
-    net = open_net(problem, graph, scratch)
+    dag = open_dag(problem, graph, scratch)
     for k in range(degrees.size):
-        drop_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
+        drop_parents(dag, np.int64(k), families[k], degrees[k], scores_of[k])
     for k in range(degrees.size):
-        take_parents(net, np.int64(k), families[k], degrees[k], scores_of[k])
-    close_net(net, graph)
+        take_parents(dag, np.int64(k), families[k], degrees[k], scores_of[k])
+    close_dag(dag, graph)
 
 
 def test_replaced_parents_leave_the_state_of_a_fresh_layout():

@@ -14,12 +14,12 @@ from plotting import close_all, exact, names_of
 
 import parnidag
 from parnidag import EdgePrior, api, memory_need, plots, samplers, scores
-from parnidag._room import MAPPED_FROM, room
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.memory_need import LARGE, check_memory, need_of, time_in_words
+from parnidag.kernels.lazy_zeros import MAPPED_FROM, lazy_zeros
 from parnidag.plots.maps import largest_in_blocks
-from parnidag.prior_marginals import alike_marginal, counted_marginal, drawn_marginals
+from parnidag.results.prior_marginals import alike_marginal, counted_marginal, drawn_marginals
+from parnidag.run.memory import LARGE, check_memory, need_of, time_in_words
 from parnidag.samplers.base import Prepared, new_chain
 from parnidag.target import Target
 
@@ -43,7 +43,7 @@ def resident_bytes():
     ("shape", "dtype"), [((3, 4), np.int32), ((700, 800), np.float64), (2 * MAPPED_FROM, np.bool_)]
 )
 def test_room_is_an_ordinary_array_of_zeros(shape, dtype, busy):
-    array = room(shape, dtype, busy=busy)
+    array = lazy_zeros(shape, dtype, busy=busy)
     assert array.shape == np.empty(shape).shape
     assert array.dtype == dtype
     assert array.flags.c_contiguous
@@ -57,7 +57,7 @@ def test_room_takes_memory_only_where_it_is_written():
     """Also after the same amount was used and freed, when NumPy's own zeros would be cleared memory."""
     size = 400 * 2**20
     before = resident_bytes()
-    array = room(size, np.uint8)
+    array = lazy_zeros(size, np.uint8)
     array[: size // 8] = 1
     part = resident_bytes() - before
     array[:] = 1
@@ -108,10 +108,10 @@ def test_the_estimate_of_a_chain_is_the_size_of_its_arrays():
     samplers.PARNI(moves="paper").begin(target, Prepared(warm=np.full((n, n), 0.1)), chain, 100)
     graph, own = chain.graph, chain.own.parni
     arrays = (graph.parents, graph.position, graph.visits, graph.visits, own.eta_odds, own.eta_logit, own.pairs)
-    memo = chain.scratch(target).memo.nbytes
+    cache = chain.scratch(target).cache.nbytes
     estimate = need_of(target, samplers.PARNI(), 1).a_chain
     assert estimate - memory_need.batch_bytes(n) == pytest.approx(
-        sum(array.nbytes for array in arrays) + memo, rel=0.02
+        sum(array.nbytes for array in arrays) + cache, rel=0.02
     )
     assert need_of(target, samplers.ADR(), 1).a_chain < estimate
     assert need_of(target_of(n, max_parents=3), samplers.PARNI(), 1).a_chain < estimate

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parnidag import metrics
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph, as_graph
+from parnidag.graphs.graph import Graph, as_graph
 from parnidag.metrics import distances
 from parnidag.metrics.causal import has_gadjid
 from parnidag.simulation import simulate

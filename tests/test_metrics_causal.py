@@ -10,7 +10,7 @@ from dags import all_dags
 
 from parnidag import metrics
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph, as_graph
+from parnidag.graphs.graph import Graph, as_graph
 from parnidag.metrics.causal import has_gadjid, is_cpdag
 
 NAMES = ("a", "b", "c")

@@ -14,8 +14,8 @@ from test_kernels import CONSTRAINTS, begin, weak_target
 
 import parnidag
 from parnidag import ParnidagError, samplers
-from parnidag.samplers import parni
-from parnidag.samplers.mixture import (
+from parnidag.samplers.parni.adaptation import make_parni
+from parnidag.samplers.parni.mixture import (
     COST_STEPS,
     KINDS,
     MIXED_FOR_FEW,
@@ -24,7 +24,7 @@ from parnidag.samplers.mixture import (
     move_costs,
     move_weights,
 )
-from parnidag.samplers.tuning import make_parni
+from parnidag.samplers.parni.settings import settings as parni
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def arrays_of(arrays, name=""):
 
 
 def state_of(chain):
-    return {**arrays_of(chain.graph, "graph"), **arrays_of(chain.trace, "trace"), **arrays_of(chain.own, "own")}
+    return {**arrays_of(chain.graph, "graph"), **arrays_of(chain.recorder, "recorder"), **arrays_of(chain.own, "own")}
 
 
 EVERY_MOVE = dict.fromkeys(KINDS, 1)
@@ -263,7 +263,7 @@ def test_timing_the_moves_leaves_the_chain_alone(moves, adapt):
     sampler = samplers.PARNI(moves=moves, adapt=adapt)
     timed, untouched = (begin(sampler, target, tune=300) for _ in range(2))
     for chain in (timed, untouched):
-        chain.trace.integers[:2] = 50
+        chain.recorder.integers[:2] = 50
         sampler.advance(target, chain, 700)
     before = state_of(timed)
     costs = sampler.costs(target, timed)
@@ -275,7 +275,7 @@ def test_timing_the_moves_leaves_the_chain_alone(moves, adapt):
         sampler.advance(target, chain, 500)
     mine, other = state_of(timed), state_of(untouched)
     for one in (mine, other):
-        one["graph.integers"] = one["graph.integers"][:3]  # the memo knows more, and says so
+        one["graph.integers"] = one["graph.integers"][:3]  # the cache knows more, and says so
     assert all(np.array_equal(mine[name], other[name]) for name in mine)
     assert timed.iteration == 1200
 
@@ -286,7 +286,7 @@ def test_timing_works_on_a_new_chain_and_on_a_full_buffer():
     new = begin(sampler, target, tune=100)
     assert move_costs(target, new).keys() == PRESETS["mixed"].keys()
     assert new.iteration == 0
-    new.trace.integers[:2] = 1
+    new.recorder.integers[:2] = 1
     while sampler.advance(target, new, 10 * COST_STEPS):
         pass
     assert all(cost > 0.0 for cost in move_costs(target, new).values())

@@ -20,13 +20,13 @@ from test_kernels import CONSTRAINTS, assert_state_is_consistent, begin, weak_ta
 
 import parnidag
 from parnidag import EdgePrior, samplers, scores
-from parnidag._jit import entry
 from parnidag.data import Data
-from parnidag.memo import MOST_DIRECT, NOBODY, family_score, flipped_score, make_scratch, write_family
+from parnidag.kernels.dag import ABSENT, open_dag
+from parnidag.kernels.jit import entry
+from parnidag.kernels.score_cache import MOST_DIRECT, NOBODY, family_score, flipped_score, make_scratch, write_family
 from parnidag.moves.node_swap import PAIRS_A_NODE, make_node_swap
-from parnidag.net import ABSENT, open_net
 from parnidag.samplers.base import new_chain
-from parnidag.samplers.mixture import KINDS, PRESETS
+from parnidag.samplers.parni.mixture import KINDS, PRESETS
 from parnidag.target import Target
 
 FOLDER = Path(__file__).parent
@@ -236,25 +236,25 @@ def test_the_comparison_notices_a_slightly_wrong_posterior():
     assert graphs < SMALLEST_P
 
 
-# scores from the memo
+# scores from the cache
 
 
 @entry
 def score_every_way(problem, graph, scratch, node, other, old):
     """Score the parents of a node as they are, with `other` flipped, and with `other` in the place of `old`."""
-    net = open_net(problem, graph, scratch)
+    dag = open_dag(problem, graph, scratch)
     found = np.full(3, -np.inf)
-    write_family(net, node, NOBODY, NOBODY)
-    found[0] = family_score(net, node, net.degree[node])
-    found[1] = flipped_score(net, node, other)
-    if net.position[other, node] == ABSENT:
-        write_family(net, node, old, other)
-        found[2] = family_score(net, node, net.degree[node])
+    write_family(dag, node, NOBODY, NOBODY)
+    found[0] = family_score(dag, node, dag.degree[node])
+    found[1] = flipped_score(dag, node, other)
+    if dag.position[other, node] == ABSENT:
+        write_family(dag, node, old, other)
+        found[2] = family_score(dag, node, dag.degree[node])
     return found
 
 
 def same_hash(target):
-    """The same target with words that give all sets of parents one place and one tag in the memo."""
+    """The same target with words that give all sets of parents one place and one tag in the cache."""
     problem = target.problem._replace(words=np.zeros_like(target.problem.words))
     return replace(target, problem=problem)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from parnidag.errors import PriorError
-from parnidag.nodes import Nodes, as_index
-from parnidag.prior import FORBIDDEN, EdgePrior
+from parnidag.graphs.nodes import Nodes, as_index
+from parnidag.kernels.problem import FORBIDDEN
+from parnidag.priors.edge_prior import EdgePrior
 
 NAMES = ["season", "rain", "sprinkler", "wet"]
 

@@ -9,7 +9,7 @@ import pytest
 from test_posterior import NODES, changed, exact_record, simulated
 
 import parnidag
-from parnidag.posterior import Posterior
+from parnidag.results.posterior import Posterior
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "D")
 

@@ -21,15 +21,16 @@ from test_kernels import assert_state_is_consistent
 from test_sums import build, far_apart, rewritten
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, _random, samplers
-from parnidag._jit import entry
-from parnidag.graph import random_topological_order
-from parnidag.memo import make_scratch
+from parnidag import EdgePrior, ParnidagError, samplers
+from parnidag.graphs.adjacency import random_topological_order
+from parnidag.kernels import random as _random
+from parnidag.kernels.jit import entry
+from parnidag.kernels.score_cache import make_scratch
 from parnidag.samplers.base import new_chain
-from parnidag.space.layout import open_tables
-from parnidag.space.orders import MOVES, make_order, open_order, order_step, value_all, value_of
 from parnidag.space.search import best_inside
-from parnidag.space.tables import make_draws
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import make_draws
+from parnidag.tables.orders import MOVES, make_order, open_order, order_step, value_all, value_of
 from parnidag.target import lay_graph
 
 SCRIPT = Path(__file__).with_name("transitions_order.py")

@@ -18,10 +18,11 @@ from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_v
 from space_cases import LAWS, exact_laws, make_target
 
 import parnidag
-from parnidag import EdgePrior, referee
+from parnidag import EdgePrior
+from parnidag.exact_solver import sums as referee
 from parnidag.samplers.base import new_chain
 from parnidag.samplers.partition import PartitionMCMC
-from parnidag.space.partition_moves import MOVES as PARTITION_MOVES
+from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
 
 SCRIPT = Path(__file__).with_name("transitions_partition.py")
 MOVES = (*PARTITION_MOVES, "edge_reversal")

@@ -17,15 +17,16 @@ from test_partition import LOST_DIGITS, MOVES, begin, quick
 from test_sums import build, far_apart, rewritten
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, _random
-from parnidag._jit import entry
-from parnidag.memo import make_scratch
+from parnidag import EdgePrior, ParnidagError
+from parnidag.kernels import random as _random
+from parnidag.kernels.jit import entry
+from parnidag.kernels.score_cache import make_scratch
 from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
-from parnidag.space.layout import open_tables
-from parnidag.space.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
-from parnidag.space.partition_moves import MOVES as PARTITION_MOVES
-from parnidag.space.partitions import exact_value, make_partition, open_partition, value_after, value_all
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
+from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
+from parnidag.tables.partitions import exact_value, make_partition, open_partition, value_after, value_all
 from parnidag.target import lay_graph
 
 

@@ -9,7 +9,7 @@ from plotting import close_all, exact, names_of
 
 from parnidag import metrics, plots
 from parnidag.errors import ParnidagError
-from parnidag.graphs import Graph
+from parnidag.graphs.graph import Graph
 
 
 @pytest.fixture(autouse=True)

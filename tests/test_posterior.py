@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior
 from parnidag.results import record as record_module
 from parnidag.results.convergence import edge_ess, edge_mcse, edge_rhat
+from parnidag.results.posterior import Posterior
 from parnidag.results.record import RunRecord, pack_graphs
 
 NODES = ("A", "B", "C", "D")

@@ -11,10 +11,10 @@ from test_posterior import EDGES, NODES, changed, exact_record, simulated
 
 import parnidag
 from parnidag.errors import ParnidagError
-from parnidag.graph import topological_order
-from parnidag.graphs import Graph, as_graph
+from parnidag.graphs.adjacency import topological_order
+from parnidag.graphs.graph import Graph, as_graph
 from parnidag.metrics import shd
-from parnidag.posterior import Posterior
+from parnidag.results.posterior import Posterior
 
 
 @pytest.fixture(scope="module")

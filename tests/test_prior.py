@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parnidag.errors import PriorError
-from parnidag.prior import FORBIDDEN, FREE, MOST_LISTED_EDGES, REQUIRED, EdgePrior
+from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED
+from parnidag.priors.edge_prior import MOST_LISTED_EDGES, EdgePrior
 
 NAMES = ["season", "rain", "sprinkler", "wet"]
 

@@ -5,8 +5,9 @@ import pytest
 from dags import all_dags
 from judging import SMALLEST_P, smallest_p_value
 
-from parnidag.prior import FREE, EdgePrior
-from parnidag.prior_marginals import (
+from parnidag.kernels.problem import FREE
+from parnidag.priors.edge_prior import EdgePrior
+from parnidag.results.prior_marginals import (
     EXACT_UP_TO,
     counted_marginal,
     drawn_marginals,

@@ -8,7 +8,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from parnidag.progress import (
+from parnidag.run.progress import (
     ChainStatus,
     LiveProgress,
     PlainProgress,
@@ -223,7 +223,7 @@ def test_unknown_speed_and_length():
 def test_rich_is_loaded_only_for_a_terminal():
     code = (
         "import sys\n"
-        "from parnidag.progress import make_progress\n"
+        "from parnidag.run.progress import make_progress\n"
         "with make_progress(True, 1) as progress: progress.note('x')\n"
         "assert 'rich' not in sys.modules"
     )

@@ -5,8 +5,8 @@ import pytest
 from judging import SMALLEST_P
 from scipy import stats
 
-from parnidag import _random
-from parnidag._jit import entry, kernel
+from parnidag.kernels import random as _random
+from parnidag.kernels.jit import entry, kernel
 
 
 @kernel

@@ -24,8 +24,8 @@ from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
 from parnidag.moves.regroup import LARGEST, NEIGHBOURS, TRIES, make_regroup
 from parnidag.samplers.base import Prepared, new_chain
-from parnidag.samplers.mixture import KINDS
-from parnidag.space.tables import build_tables
+from parnidag.samplers.parni.mixture import KINDS
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 FOLDER = Path(__file__).parent

@@ -10,11 +10,11 @@ from made_results import HOSTILE, exact_result, flat_result, made_record, made_r
 from report_pages import Page, page_of
 
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior
 from parnidag.report.build import render_report, write_report
 from parnidag.report.facts import FLOORS, MOST_EDGES, THRESHOLD, Listing, as_script, choose_listing, kept_digits
 from parnidag.report.names import shown_name
 from parnidag.report.words import answer, banner, count_pairs
+from parnidag.results.posterior import Posterior
 
 NAMES = [f"V{k}" for k in range(12)]
 

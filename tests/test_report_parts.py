@@ -8,7 +8,7 @@ from made_results import exact_result, made_record, made_result
 from report_pages import page_of
 
 import parnidag
-from parnidag.graph import topological_order
+from parnidag.graphs.adjacency import topological_order
 from parnidag.report.build import render_report
 from parnidag.report.figures import TRACE_POINTS, figures, rank_counts, ticks, trace
 from parnidag.report.names import box_width, label, shown_name

@@ -28,7 +28,7 @@ from parnidag import EdgePrior, ParnidagError, samplers, scores
 from parnidag.data import Data
 from parnidag.results import assemble
 from parnidag.run import loop as run_module
-from parnidag.samplers.mixture import PRESETS
+from parnidag.samplers.parni.mixture import PRESETS
 from parnidag.target import Target
 
 SAMPLERS = {

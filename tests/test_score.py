@@ -8,7 +8,7 @@ import reference
 
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
-from parnidag.space.allsets import all_local_scores
+from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.target import Target
 
 SIX_ROWS = np.array(

@@ -13,7 +13,7 @@ import parnidag
 from parnidag import EdgePrior, scores
 from parnidag.data import Data
 from parnidag.errors import DataError
-from parnidag.space.tables import build_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 ROWS = np.array(

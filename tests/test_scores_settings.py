@@ -11,7 +11,7 @@ from test_scores import GAUSSIAN, ROWS, example, target_of
 import parnidag
 from parnidag import ParnidagError, scores
 from parnidag.data import Data
-from parnidag.scores.choice import choose_score, named_score
+from parnidag.scores.by_name import choose_score, named_score
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from test_order import make_target
 
 import parnidag
 from parnidag import EdgePrior
-from parnidag.graph import random_topological_order
+from parnidag.graphs.adjacency import random_topological_order
 from parnidag.space.search import best_inside, search, starting_graphs
-from parnidag.space.tables import build_tables
+from parnidag.tables.build import build_tables
 
 
 def search_problem(edges, rows, prior=None):

@@ -17,8 +17,8 @@ from scipy import stats
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.simulation import simulate
-from parnidag.space.given import as_considered
-from parnidag.space.skeleton import pc, squared_bound
+from parnidag.space.pc import pc, squared_bound
+from parnidag.space.read import as_considered
 
 NAMES = ["a", "b", "c", "d"]
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool)  # a – b – c, and d alone
@@ -226,7 +226,7 @@ def test_refuses_max_conditioning(largest):
 def test_runs_without_compilation():
     program = (
         "from parnidag.simulation import simulate\n"
-        "from parnidag.space.skeleton import pc\n"
+        "from parnidag.space.pc import pc\n"
         "skeleton = pc(simulate(7, 14, 100, 3).values, 0.2)\n"
         "print(skeleton.separating_sizes.tolist(), skeleton.tests)\n"
     )

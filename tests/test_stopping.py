@@ -18,12 +18,12 @@ import pytest
 import parnidag
 from parnidag import api
 from parnidag.errors import ParnidagError, StoppedWarning
-from parnidag.progress import LiveProgress
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.draws import FileStore
 from parnidag.run.loop import Run
 from parnidag.run.plan import merging
 from parnidag.run.pools import open_pool
+from parnidag.run.progress import LiveProgress
 from parnidag.run.signals import catching_signals, interruptibly
 
 

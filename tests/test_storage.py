@@ -8,11 +8,11 @@ import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parnidag import storage
 from parnidag.errors import ParnidagError
-from parnidag.posterior import Posterior
+from parnidag.results import netcdf as storage
+from parnidag.results.netcdf import FORMAT_VERSION, load, save_record
+from parnidag.results.posterior import Posterior
 from parnidag.results.record import RunRecord
-from parnidag.storage import FORMAT_VERSION, load, save_record
 
 
 def run_record(nodes=("A", "β → γ", "naïve 数"), **changes):

@@ -9,7 +9,7 @@ import pytest
 from dags import all_dags
 
 from parnidag.errors import ParnidagError
-from parnidag.graph import edge_codes
+from parnidag.graphs.adjacency import edge_codes
 from parnidag.graphs.equivalence import cpdag
 from parnidag.results.record import RunRecord, pack_graphs
 from parnidag.results.summaries import (

@@ -11,13 +11,14 @@ from judging import SMALLEST_P
 from scipy import stats
 
 from parnidag import EdgePrior, scores
-from parnidag._jit import entry
-from parnidag._random import random_state
 from parnidag.data import Data
-from parnidag.space.filling import fill_sums
-from parnidag.space.layout import open_tables
+from parnidag.kernels.jit import entry
+from parnidag.kernels.random import random_state
 from parnidag.space.search import best_set, raise_peaks
-from parnidag.space.sums import (
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import CandidateTables, build_tables, make_draws
+from parnidag.tables.fill import fill_sums
+from parnidag.tables.sums import (
     HUGE,
     KEPT_DIGITS,
     draw_parents,
@@ -27,7 +28,6 @@ from parnidag.space.sums import (
     peak,
     write_parents,
 )
-from parnidag.space.tables import CandidateTables, build_tables, make_draws
 from parnidag.target import Target
 
 EPSILON = np.finfo(float).eps

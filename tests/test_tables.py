@@ -14,11 +14,11 @@ import reference_spaces as twin
 
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
-from parnidag.space import tables as tables_module
 from parnidag.space.default import default_skeleton
 from parnidag.space.expansion import MOST_CANDIDATES
-from parnidag.space.skeleton import pc
-from parnidag.space.tables import build_tables, table_bytes
+from parnidag.space.pc import pc
+from parnidag.tables import build as tables_module
+from parnidag.tables.build import build_tables, table_bytes
 from parnidag.target import Target
 
 EPSILON = np.finfo(float).eps

@@ -20,12 +20,12 @@ np.seterr(over="ignore")
 
 import reference  # noqa: E402
 
-from parnidag import net as net_module  # noqa: E402
 from parnidag import samplers  # noqa: E402
 from parnidag.data.table import Data  # noqa: E402
+from parnidag.kernels import dag as dag_module  # noqa: E402
+from parnidag.kernels.dag import open_dag  # noqa: E402
 from parnidag.moves import single_edge  # noqa: E402
-from parnidag.net import open_net  # noqa: E402
-from parnidag.prior import EdgePrior  # noqa: E402
+from parnidag.priors.edge_prior import EdgePrior  # noqa: E402
 from parnidag.samplers import blocks as block_kernels  # noqa: E402
 from parnidag.samplers import neighbourhood, tuning  # noqa: E402
 from parnidag.samplers.base import Prepared, new_chain  # noqa: E402
@@ -93,9 +93,9 @@ def skip(rng, hit, log_miss, limit):
     return EXPLORER.decide((*chances, math.exp(int(limit) * log_miss)))
 
 
-def random_absent(net):
+def random_absent(dag):
     """The production version draws until it finds a place, which no finite tree covers; its law is uniform."""
-    codes = [c for c in net.free if not net_module.adjacent(net, c >> 16, c & 0xFFFF)]
+    codes = [c for c in dag.free if not dag_module.adjacent(dag, c >> 16, c & 0xFFFF)]
     return np.int64(codes[EXPLORER.decide((1.0 / len(codes),) * len(codes))])
 
 
@@ -118,7 +118,7 @@ DECISIONS = {
 
 
 def transition_matrix(target, graphs, step, own=None):
-    """P[s, t] of one `step(net, own)` from every graph; what leaves the allowed graphs is missing from its row."""
+    """P[s, t] of one `step(dag, own)` from every graph; what leaves the allowed graphs is missing from its row."""
     index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
     matrix = np.zeros((len(graphs), len(graphs)))
     for s, graph in enumerate(graphs):
@@ -129,18 +129,18 @@ def transition_matrix(target, graphs, step, own=None):
 
 
 def starting_at(target, graph):
-    """Return a function that makes a fresh net standing at `graph`."""
+    """Return a function that makes a fresh dag standing at `graph`."""
     chain = new_chain(target, graph, 0, 0)
     scratch = chain.scratch(target)
 
     def fresh():
-        return open_net(target.problem, type(chain.graph)(*(array.copy() for array in chain.graph)), scratch)
+        return open_dag(target.problem, type(chain.graph)(*(array.copy() for array in chain.graph)), scratch)
 
     return fresh
 
 
-def key_of(net):
-    return (net.position != -1).tobytes()
+def key_of(dag):
+    return (dag.position != -1).tobytes()
 
 
 def frozen_parni(target, kernel, omega, seed=3):
@@ -152,8 +152,8 @@ def frozen_parni(target, kernel, omega, seed=3):
     sampler.begin(target, Prepared(warm=rng.uniform(0.05, 0.95, (n, n))), chain, 0)
     run = tuning.open_parni(chain.own.parni)
     run.omega = omega
-    net = open_net(target.problem, chain.graph, chain.scratch(target))
-    tuning.refresh_eta(net, run, 0)
+    dag = open_dag(target.problem, chain.graph, chain.scratch(target))
+    tuning.refresh_eta(dag, run, 0)
     return run
 
 
@@ -162,9 +162,9 @@ def single_edge_steps(choose_move):
 
     def outcomes(fresh, own):
         def once():
-            net = fresh()
-            single_edge.single_edge_step(net, choose_move(net))
-            return key_of(net)
+            dag = fresh()
+            single_edge.single_edge_step(dag, choose_move(dag))
+            return key_of(dag)
 
         return EXPLORER.outcomes(once)
 
@@ -176,9 +176,9 @@ def parni_steps(fresh, run):
     draw_from(chances_of_blocks(fresh, run))
 
     def once():
-        net = fresh()
-        block_kernels.parni_iteration(net, run)
-        return key_of(net)
+        dag = fresh()
+        block_kernels.parni_iteration(dag, run)
+        return key_of(dag)
 
     return EXPLORER.outcomes(once)
 
@@ -200,7 +200,7 @@ def draw_from(chances):
     """Let the next iterations draw their blocks in one decision."""
     lists, weights = tuple(chances), tuple(chances.values())
 
-    def draw_neighbourhoods(net, run):
+    def draw_neighbourhoods(dag, run):
         codes, pairs = lists[EXPLORER.decide(weights)]
         run.blocks = len(pairs)
         run.block_codes[: run.blocks] = np.frombuffer(codes, np.int32)
@@ -238,19 +238,19 @@ PAIR = {"block": False}
 PRODUCTION_CHOICE = block_kernels.printed_choice
 
 
-def choice_noting_pairs(net, run, first, second, code):
+def choice_noting_pairs(dag, run, first, second, code):
     PAIR["block"] = second > -math.inf
-    return PRODUCTION_CHOICE(net, run, first, second, code)
+    return PRODUCTION_CHOICE(dag, run, first, second, code)
 
 
-def plain_gibbs(net, first, second, code):
+def plain_gibbs(dag, first, second, code):
     """Draw the next state with its own probability, the present one included: exact, but it stays more often."""
-    w1 = math.exp(first) if block_kernels.first_possible(net, code) else 0.0
-    w2 = math.exp(second) if block_kernels.second_possible(net, code) else 0.0
-    return block_kernels.pick(net.rng, w1 / (1.0 + w1 + w2), w2 / (1.0 + w1 + w2))
+    w1 = math.exp(first) if block_kernels.first_possible(dag, code) else 0.0
+    w2 = math.exp(second) if block_kernels.second_possible(dag, code) else 0.0
+    return block_kernels.pick(dag.rng, w1 / (1.0 + w1 + w2), w2 / (1.0 + w1 + w2))
 
 
-def fixed_order(net, run):
+def fixed_order(dag, run):
     """Blocks in the order of their node pairs, instead of a random one."""
     keys = [tuple(sorted((int(code) >> 16, int(code) & 0xFFFF))) for code in run.block_codes[: run.blocks]]
     order = sorted(range(run.blocks), key=keys.__getitem__)
@@ -291,7 +291,7 @@ PRIORS = {
     "one parent": EdgePrior(h=0.4, max_parents=1, log_odds={(1, 2): 0.7}),
 }
 KERNELS = {
-    "MC3": single_edge_steps(lambda net: single_edge.FLIP),
+    "MC3": single_edge_steps(lambda dag: single_edge.FLIP),
     "ADR": single_edge_steps(single_edge.adr_move),
     "PARNI gibbs": parni_steps,
     "PARNI printed": parni_steps,

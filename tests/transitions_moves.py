@@ -26,11 +26,12 @@ from transitions import DECISIONS, EXPLORER, G, deviations, install, judge, key_
 from parnidag import samplers
 from parnidag.data import Data
 from parnidag.moves import exchange, node_swap, regroup, swap_parent
-from parnidag.prior import EdgePrior
-from parnidag.samplers import mixture, tuning
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers.base import Prepared, new_chain
+from parnidag.samplers.parni.settings import adaptation as tuning
+from parnidag.samplers.parni.settings import mixture
 from parnidag.scores import Gaussian
-from parnidag.space.tables import build_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 PRIORS = {
@@ -72,8 +73,8 @@ def pairs_of(swap):
 
 
 MOVES = {
-    "exchange": lambda net, swap: exchange.exchange_move(net),
-    "swap_parent": lambda net, swap: swap_parent.swap_parent_move(net),
+    "exchange": lambda dag, swap: exchange.exchange_move(dag),
+    "swap_parent": lambda dag, swap: swap_parent.swap_parent_move(dag),
     "node_swap": node_swap.node_swap_move,
 }
 MISREPORTED = dict.fromkeys(MOVES, 0)
@@ -85,11 +86,11 @@ def outcomes_of(move):
 
     def outcomes(fresh, own):
         def once():
-            net = fresh()
-            before = key_of(net)
-            changed = MOVES[move](net, own)
-            MISREPORTED[move] += changed != (key_of(net) != before)
-            return key_of(net)
+            dag = fresh()
+            before = key_of(dag)
+            changed = MOVES[move](dag, own)
+            MISREPORTED[move] += changed != (key_of(dag) != before)
+            return key_of(dag)
 
         return EXPLORER.outcomes(once)
 
@@ -264,11 +265,11 @@ def compare_cycles(cases=500):
         order = rng.permutation(n)
         graph = np.zeros((n, n), bool)
         graph[np.ix_(order, order)] = np.triu(rng.random((n, n)) < rng.uniform(0.1, 0.9), 1)
-        net = starting_at(targets[n], graph)()
+        dag = starting_at(targets[n], graph)()
         for a, b in free_edges(targets[n], graph):
             closes = not reference.is_acyclic(exchanged(graph, a, b))
             found["cycles" if closes else "none"] += 1
-            found["wrong"] += bool(exchange.closes_cycle(net, np.int64(a), np.int64(b))) != closes
+            found["wrong"] += bool(exchange.closes_cycle(dag, np.int64(a), np.int64(b))) != closes
     return found
 
 

@@ -16,11 +16,11 @@ import reference_spaces as twin
 from transitions import DECISIONS, EXPLORER, PRIORS, VALUES, G, install, starting_at
 
 from parnidag.data import Data
-from parnidag.samplers.drawing import draw_graph, make_graph_draw
+from parnidag.samplers._graphs_of_orders import draw_graph, make_graph_draw
 from parnidag.scores import Gaussian
-from parnidag.space import orders
-from parnidag.space.layout import open_tables
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.tables import orders
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import build_tables, make_draws
 from parnidag.target import Target
 
 MIXTURES = {
@@ -105,9 +105,9 @@ def judge_moves(tables, law, mixture):
 
 
 def draw(target, tables, draws, fresh, level):
-    net = fresh()
-    draw_graph(net, open_tables(tables.arrays, draws), level, make_graph_draw(target), False)
-    return (net.position != -1).tobytes()
+    dag = fresh()
+    draw_graph(dag, open_tables(tables.arrays, draws), level, make_graph_draw(target), False)
+    return (dag.position != -1).tobytes()
 
 
 def judge_graphs(target, tables, law, sets):

@@ -24,13 +24,13 @@ from transitions import DECISIONS, EXPLORER, G, install, key_of, starting_at
 
 from parnidag.data import Data
 from parnidag.moves.reversal import make_reversal, open_reversal
-from parnidag.prior import EdgePrior
-from parnidag.samplers.drawing import draw_graph, make_graph_draw
+from parnidag.priors.edge_prior import EdgePrior
+from parnidag.samplers._graphs_of_orders import draw_graph, make_graph_draw
 from parnidag.samplers.partition import reverse_edges
 from parnidag.scores import Gaussian
-from parnidag.space import partition_moves, partitions
-from parnidag.space.layout import open_tables
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.tables import partition_moves, partitions
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import build_tables, make_draws
 from parnidag.target import Target
 
 PRIORS = {
@@ -132,18 +132,18 @@ class Case:
         return tuple(run.level.tolist()), self.error_of(run)
 
     def draw(self, level):
-        net = self.fresh()
-        draw_graph(net, self.opened, np.array(level), make_graph_draw(self.target), True)
-        return key_of(net)
+        dag = self.fresh()
+        draw_graph(dag, self.opened, np.array(level), make_graph_draw(self.target), True)
+        return key_of(dag)
 
     def draw_and_reverse(self, tries, level):
         """Draw a graph and try to reverse its edges: the partition and the graph that this leads to."""
-        net, run = self.fresh(), self.at(level)
-        draw_graph(net, self.opened, run.level, make_graph_draw(self.target), True)
+        dag, run = self.fresh(), self.at(level)
+        draw_graph(dag, self.opened, run.level, make_graph_draw(self.target), True)
         reversal = open_reversal(make_reversal(self.target))
-        reverse_edges(net, self.opened, run, reversal, tries, np.zeros(2, np.int64))
-        assert tuple(run.level.tolist()) == partition_of(net.position != -1)
-        return tuple(run.level.tolist()), self.error_of(run), key_of(net)
+        reverse_edges(dag, self.opened, run, reversal, tries, np.zeros(2, np.int64))
+        assert tuple(run.level.tolist()) == partition_of(dag.position != -1)
+        return tuple(run.level.tolist()), self.error_of(run), key_of(dag)
 
 
 def judge(law, outcomes_from):

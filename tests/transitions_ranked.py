@@ -22,11 +22,11 @@ from transitions import DECISIONS, G, install
 from transitions_regroup import distance, law_of
 
 from parnidag.data import Data
-from parnidag.prior import EdgePrior
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores import Gaussian
-from parnidag.space import sums
-from parnidag.space.layout import open_tables
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.tables import sums
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import build_tables, make_draws
 from parnidag.target import Target
 
 RANKED = {

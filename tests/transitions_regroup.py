@@ -32,12 +32,12 @@ from transitions_reversal import PRIORS, spaces
 
 from parnidag.data import Data
 from parnidag.moves import regroup
-from parnidag.prior import EdgePrior
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Prepared
 from parnidag.scores import Gaussian
-from parnidag.space.layout import open_tables
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import build_tables, make_draws
 from parnidag.target import Target
 
 FOUR = EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0), (2, 3), (1, 2), (2, 0)])
@@ -73,8 +73,8 @@ def choosing(groups, weigh=None):
     """Let moves choose their group in one decision; a twin weighs groups by the graph."""
     lists = tuple(groups)
 
-    def choose_group(net, own):
-        weights = [groups[each] * (1.0 if weigh is None else weigh(net, each)) for each in lists]
+    def choose_group(dag, own):
+        weights = [groups[each] * (1.0 if weigh is None else weigh(dag, each)) for each in lists]
         chosen = lists[EXPLORER.decide(tuple(weight / sum(weights) for weight in weights))]
         own.group[: len(chosen)] = chosen
         return np.int64(len(chosen))
@@ -94,9 +94,9 @@ def drawing_at_once():
         if place(own, size) not in known:
             sum_over_orders(tables, own, size)
 
-    def draw(net, tables, own, size):
+    def draw(dag, tables, own, size):
         def once():
-            draw_group(net, tables, own, size)
+            draw_group(dag, tables, own, size)
             return tuple(tuple(own.drawn[k, : own.degrees[k]].tolist()) for k in range(size))
 
         if place(own, size) not in known:
@@ -205,10 +205,10 @@ class Case:
         fresh = starting_at(self.target, graph)
 
         def once():
-            net = fresh()
-            changed = regroup.regroup_move(net, self.tables, self.own)
-            self.misreported += int(changed != (key_of(net) != graph.tobytes()))
-            return key_of(net)
+            dag = fresh()
+            changed = regroup.regroup_move(dag, self.tables, self.own)
+            self.misreported += int(changed != (key_of(dag) != graph.tobytes()))
+            return key_of(dag)
 
         return law_of(once)
 
@@ -345,18 +345,18 @@ def only_later_descendants_barred(tables, own, node, last, permit=regroup.permit
     permit(tables, own, node, np.int64(last ^ 1 << own.group.tolist().index(node)))
 
 
-def nobody_orphaned(net, lists, orphans, count, list_children=regroup.list_children):
+def nobody_orphaned(dag, lists, orphans, count, list_children=regroup.list_children):
     """Takes G for G⊙."""
-    list_children(net, lists, orphans, 0)
+    list_children(dag, lists, orphans, 0)
 
 
-def required_unseen(net, lists, orphans, count, list_children=regroup.list_children):
+def required_unseen(dag, lists, orphans, count, list_children=regroup.list_children):
     """Forgets the paths through required edges."""
-    list_children(net, lists._replace(required=lists.required[:0]), orphans, count)
+    list_children(dag, lists._replace(required=lists.required[:0]), orphans, count)
 
 
-def likelier_with_parents(net, group):
-    return 1.0 + net.degree[group[0]]
+def likelier_with_parents(dag, group):
+    return 1.0 + dag.degree[group[0]]
 
 
 BROKEN = {
@@ -365,12 +365,12 @@ BROKEN = {
     "orders alike": ("free", "full", {"odds": lambda log_odds: float(log_odds > -math.inf)}),
     "paths unseen": ("free", "full", {"reached_by": paths_unseen}),
     "nobody orphaned": ("free", "full", {"list_children": nobody_orphaned}),
-    # one parent at most where there will be cycles: a net has no room for more edges than a DAG may have
+    # one parent at most where there will be cycles: a dag has no room for more edges than a DAG may have
     "only own descendants barred": ("one parent", "full", {"permit": only_own_descendants_barred}),
     "only later descendants barred": ("one parent", "full", {"permit": only_later_descendants_barred}),
     "required unseen": ("a path through a required parent", "full", {"list_children": required_unseen}),
-    "outside forgotten": ("free", "gaps", {"holds_parents": lambda net, tables, node: True}),
-    "outside forgotten, plus one": ("free", "gaps plus one", {"holds_parents": lambda net, tables, node: True}),
+    "outside forgotten": ("free", "gaps", {"holds_parents": lambda dag, tables, node: True}),
+    "outside forgotten, plus one": ("free", "gaps plus one", {"holds_parents": lambda dag, tables, node: True}),
 }
 
 

@@ -21,12 +21,12 @@ from transitions import DECISIONS, EXPLORER, G, install, judge, key_of, starting
 
 from parnidag.data import Data
 from parnidag.moves import reversal
-from parnidag.prior import EdgePrior
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers import rev as rev_sampler
 from parnidag.scores import Gaussian
-from parnidag.space.layout import open_tables
-from parnidag.space.sums import log_sum, log_sum_hitting
-from parnidag.space.tables import build_tables, make_draws
+from parnidag.tables.arrays import open_tables
+from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.sums import log_sum, log_sum_hitting
 from parnidag.target import Target
 
 MIX = 0.3
@@ -55,12 +55,12 @@ def spaces(n):
     return {"full": (everything, False), "gaps": (gaps, False), "gaps plus one": (wide_gaps, True)}
 
 
-def reversal_alone(net, tables, rev):
-    reversal.reversal_move(net, tables, rev)
+def reversal_alone(dag, tables, rev):
+    reversal.reversal_move(dag, tables, rev)
 
 
-def mixed_with_adr(net, tables, rev):
-    rev_sampler.mixed_step(net, tables, rev, rev_sampler.mixed_move(net, MIX))
+def mixed_with_adr(dag, tables, rev):
+    rev_sampler.mixed_step(dag, tables, rev, rev_sampler.mixed_move(dag, MIX))
 
 
 KERNELS = {"reversal": reversal_alone, "REV": mixed_with_adr}
@@ -71,9 +71,9 @@ def outcomes_of(kernel):
 
     def outcomes(fresh, own):
         def once():
-            net = fresh()
-            kernel(net, *own)
-            return key_of(net)
+            dag = fresh()
+            kernel(dag, *own)
+            return key_of(dag)
 
         return EXPLORER.outcomes(once)
 
@@ -119,17 +119,17 @@ def barred(level):
     return set(np.flatnonzero(level == reversal.BARRED).tolist())
 
 
-def wrong_levels(net, tables, rev, i, j):
+def wrong_levels(dag, tables, rev, i, j):
     """Count the differences from the definition of each step, with parents that the production code draws."""
-    present = net.position != -1
-    fixed = net.position == -2
+    present = dag.position != -1
+    fixed = dag.position == -2
     without = with_parents(with_parents(present, i, np.flatnonzero(fixed[:, i])), j, np.flatnonzero(fixed[:, j]))
     possible = j not in descendants(without, i)
-    if reversal.find_levels(net, rev, i, j) != possible:
+    if reversal.find_levels(dag, rev, i, j) != possible:
         return 1
     if not possible:
         return 0
-    reversal.draw_families(net, tables, rev, i, j)
+    reversal.draw_families(dag, tables, rev, i, j)
     there = with_parents(without, i, rev.drawn[0, : rev.degrees[0]])
     back = with_parents(without, j, np.flatnonzero(present[:, j]))
     after = with_parents(there, j, rev.drawn[1, : rev.degrees[1]])
@@ -157,12 +157,12 @@ def compare_levels(n=9, graphs=60):
         if not reference.is_acyclic(graph | target.required):
             continue
         graphs -= 1
-        net = starting_at(target, graph | target.required)()
-        for code in net.edges[: net.edge_count]:
+        dag = starting_at(target, graph | target.required)()
+        for code in dag.edges[: dag.edge_count]:
             i, j = np.int64(code >> 16), np.int64(code & 0xFFFF)
             found["edges"] += 1
-            found["impossible"] += not reversal.find_levels(net, rev, i, j)
-            found["wrong"] += int(wrong_levels(net, tables, rev, i, j))
+            found["impossible"] += not reversal.find_levels(dag, rev, i, j)
+            found["wrong"] += int(wrong_levels(dag, tables, rev, i, j))
     return found
 
 
@@ -184,7 +184,7 @@ def second_sum_of_the_way_back_in_the_wrong_graph(tables, rev, i, j):
     return there - back + log_sum(tables, j, rev.under_either, reversal.BARRED) - wrong
 
 
-def any_parents(net, tables, node):
+def any_parents(dag, tables, node):
     return True
 
 

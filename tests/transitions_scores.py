@@ -31,7 +31,7 @@ from transitions import (
 from parnidag import scores
 from parnidag.data import Data
 from parnidag.moves import single_edge
-from parnidag.prior import EdgePrior
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.target import Target
 
 VALUES = reference.small_values(3)

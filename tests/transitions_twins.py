@@ -22,36 +22,36 @@ import transitions
 from transitions import DECISIONS, EXPLORER, install
 from transitions_moves import FOUR, MOVES, PRIORS, SOME_PAIRS, figures, mixture_figures, pairs_of
 
-from parnidag.graph import arcs_of
+from parnidag.graphs.adjacency import arcs_of
+from parnidag.kernels.dag import add_edge, remove_edge
 from parnidag.moves import exchange, node_swap, swap_parent
-from parnidag.net import add_edge, remove_edge
-from parnidag.samplers import mixture
+from parnidag.samplers.parni.settings import mixture
 
 
-def edge_counts_in_the_ratio(net, node, degree, family_score=exchange.family_score):
+def edge_counts_in_the_ratio(dag, node, degree, family_score=exchange.family_score):
     """As if the way back had one edge more to choose from: half of log d/(d + 1) goes into each of the two scores."""
-    return family_score(net, node, degree) + 0.5 * math.log(net.edge_count / (net.edge_count + 1.0))
+    return family_score(dag, node, degree) + 0.5 * math.log(dag.edge_count / (dag.edge_count + 1.0))
 
 
-def one_parent_not_given_up(net, a, b, score_a, score_b, trade_parents=exchange.trade_parents):
+def one_parent_not_given_up(dag, a, b, score_a, score_b, trade_parents=exchange.trade_parents):
     """b keeps one of the parents that it gives to a, so that the number of edges grows."""
-    kept = [int(p) for p in net.parents[b, : net.degree[b]] if p != a and net.position[p, a] == -1][:1]
-    trade_parents(net, a, b, score_a, score_b)
+    kept = [int(p) for p in dag.parents[b, : dag.degree[b]] if p != a and dag.position[p, a] == -1][:1]
+    trade_parents(dag, a, b, score_a, score_b)
     for parent in kept:
-        add_edge(net, np.int64(parent), b, score_b)
+        add_edge(dag, np.int64(parent), b, score_b)
 
 
-def edge_turned_without_its_parents(net, a, b, score_a, score_b):
+def edge_turned_without_its_parents(dag, a, b, score_a, score_b):
     """Scores the exchange, but turns only the edge."""
-    remove_edge(net, a, b, score_b)
-    add_edge(net, b, a, score_a)
+    remove_edge(dag, a, b, score_b)
+    add_edge(dag, b, a, score_a)
 
 
 def choosing_edges(weigh, move):
     """The move with its edge chosen by weights that depend on the graph, and nothing to make up for it."""
 
-    def twin(net, swap):
-        weights = weigh(net, [(int(code) >> 16, int(code) & 0xFFFF) for code in net.edges[: net.edge_count]])
+    def twin(dag, swap):
+        weights = weigh(dag, [(int(code) >> 16, int(code) & 0xFFFF) for code in dag.edges[: dag.edge_count]])
         if not any(weights):
             return False
         first = [tuple(weight / sum(weights) for weight in weights)]
@@ -60,46 +60,46 @@ def choosing_edges(weigh, move):
             return EXPLORER.decide(first.pop()) if first else transitions.below(rng, count)
 
         with mock.patch.object(sys.modules[move.__module__], "below", below):
-            return move(net)
+            return move(dag)
 
     return twin
 
 
-def possible_exchanges(net, edges):
+def possible_exchanges(dag, edges):
     """Only edges across which an exchange closes no cycle; how many there are changes with the graph."""
-    return [float(not exchange.closes_cycle(net, np.int64(a), np.int64(b))) for a, b in edges]
+    return [float(not exchange.closes_cycle(dag, np.int64(a), np.int64(b))) for a, b in edges]
 
 
-def parents_alike(net, edges):
+def parents_alike(dag, edges):
     """First a parent, uniformly, then one of its children: a parent of many makes each of its edges less likely."""
     parents = [i for i, _ in edges]
     return [1.0 / parents.count(i) for i in parents]
 
 
-def present_pairs(net, swap):
+def present_pairs(dag, swap):
     """Only pairs on the list that an edge joins: exchanging names can bring more edges onto the list, or fewer."""
-    joined = [(a, b) for a, b in pairs_of(swap) if net.position[a, b] != -1 or net.position[b, a] != -1]
+    joined = [(a, b) for a, b in pairs_of(swap) if dag.position[a, b] != -1 or dag.position[b, a] != -1]
     if not joined:
         return False
-    shorter = np.zeros((net.n, net.n), bool)
+    shorter = np.zeros((dag.n, dag.n), bool)
     shorter[tuple(np.transpose(joined))] = True
-    return node_swap.node_swap_move(net, node_swap.NodeSwap(swap.frame, arcs_of(shorter), swap.arcs, swap.scores))
+    return node_swap.node_swap_move(dag, node_swap.NodeSwap(swap.frame, arcs_of(shorter), swap.arcs, swap.scores))
 
 
 def as_if_free(move):
     """The move of a chain that never heard of forbidden edges."""
 
-    def twin(net, swap):
-        net.status = np.ones_like(net.status)
-        return move(net, swap)
+    def twin(dag, swap):
+        dag.status = np.ones_like(dag.status)
+        return move(dag, swap)
 
     return twin
 
 
-def kinds_by_graph(net, arrays):
+def kinds_by_graph(dag, arrays):
     """Exchanges are the likelier the more edges there are."""
-    weights = arrays.weights * np.where(np.arange(mixture.COUNT) == mixture.EXCHANGE, net.edge_count, 1.0)
-    return mixture.choose(net.rng, weights, mixture.COUNT)
+    weights = arrays.weights * np.where(np.arange(mixture.COUNT) == mixture.EXCHANGE, dag.edge_count, 1.0)
+    return mixture.choose(dag.rng, weights, mixture.COUNT)
 
 
 def never(*arguments):

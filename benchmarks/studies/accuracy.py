@@ -27,7 +27,7 @@ from benchmarks.learners import (
     version_of,
 )
 from benchmarks.networks import Network
-from parnidag.graph import topological_order
+from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.equivalence import cpdag
 from parnidag.metrics import shd
 

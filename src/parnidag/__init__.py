@@ -13,15 +13,15 @@ from parnidag._version import __version__
 if TYPE_CHECKING:
     from parnidag import metrics, plots, samplers, scores, space
     from parnidag.api import exact, sample
-    from parnidag.comparison import compare
     from parnidag.data.table import Data
     from parnidag.errors import ParnidagError, StoppedWarning
-    from parnidag.graphs.named import Graph, as_graph
-    from parnidag.posterior import Posterior
-    from parnidag.prior import EdgePrior
+    from parnidag.graphs.graph import Graph, as_graph
+    from parnidag.priors.edge_prior import EdgePrior
+    from parnidag.results.compare import compare
+    from parnidag.results.netcdf import load
+    from parnidag.results.posterior import Posterior
     from parnidag.run.pools import processes
     from parnidag.simulation import simulate
-    from parnidag.storage import load
 
 __all__ = [
     "Data",
@@ -49,15 +49,15 @@ _MODULES = frozenset({"metrics", "plots", "samplers", "scores", "space"})
 
 _HOMES = {
     "Data": "parnidag.data",
-    "EdgePrior": "parnidag.prior",
-    "Graph": "parnidag.graphs",
+    "EdgePrior": "parnidag.priors.edge_prior",
+    "Graph": "parnidag.graphs.graph",
     "ParnidagError": "parnidag.errors",
-    "Posterior": "parnidag.posterior",
+    "Posterior": "parnidag.results.posterior",
     "StoppedWarning": "parnidag.errors",
-    "as_graph": "parnidag.graphs",
-    "compare": "parnidag.comparison",
+    "as_graph": "parnidag.graphs.graph",
+    "compare": "parnidag.results.compare",
     "exact": "parnidag.api",
-    "load": "parnidag.storage",
+    "load": "parnidag.results.netcdf",
     "processes": "parnidag.run.pools",
     "sample": "parnidag.api",
     "simulate": "parnidag.simulation",

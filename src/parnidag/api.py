@@ -13,34 +13,35 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag import referee
+from parnidag._util.writing import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
-from parnidag.graph import Adjacency, check_adjacency
-from parnidag.memory_need import check_memory, time_in_words
-from parnidag.posterior import Posterior
-from parnidag.prior import EdgePrior
-from parnidag.prior_marginals import prior_marginals
-from parnidag.progress import Progress, make_progress
-from parnidag.referee_draws import draw_graphs
+from parnidag.exact_solver import sums as referee
+from parnidag.exact_solver.all_sets import all_local_scores
+from parnidag.exact_solver.draws import draw_graphs
+from parnidag.graphs.adjacency import Adjacency, check_adjacency
+from parnidag.priors.edge_prior import EdgePrior
 from parnidag.results.assemble import record_of_run, record_of_solution, software
-from parnidag.run import Plan, Run
+from parnidag.results.netcdf import load, save_record
+from parnidag.results.posterior import Posterior
+from parnidag.results.prior_marginals import prior_marginals
 from parnidag.run.checkpoint import read_manifest, refuse_difference
 from parnidag.run.draws import FileStore
+from parnidag.run.loop import Run
+from parnidag.run.memory import check_memory, time_in_words
+from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors
+from parnidag.run.progress import Progress, make_progress
 from parnidag.run.resume import identity
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Sampler
-from parnidag.scores.choice import choose_score
-from parnidag.scores.table import Score
-from parnidag.space.allsets import all_local_scores
+from parnidag.scores.base import Score
+from parnidag.scores.by_name import choose_score
 from parnidag.space.default import default_skeleton, grown
-from parnidag.space.given import as_space
-from parnidag.storage import load, save_record
+from parnidag.space.read import as_space
 from parnidag.target import Target
-from parnidag.writing import why_not_writable
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from parnidag._util.spreadsheets import csv_writer, escaped
+from parnidag._util.writing import replacing
 from parnidag.errors import ParnidagError
-from parnidag.spreadsheets import csv_writer, escaped
-from parnidag.writing import replacing
 
 EDGES_PER_NODE = 1.5
 """Edges a node in a random network when the caller does not say: sparse, as in most applications."""
@@ -194,7 +194,7 @@ def write_csv(
     """Write a table as CSV: all of it or nothing, and floats so that they read back exactly.
 
     All names are quoted, and one that a spreadsheet would run as a formula gets an apostrophe in front (see
-    `parnidag.spreadsheets`). `Data` and `as_graph` take it away again.
+    `parnidag._util.spreadsheets`). `Data` and `as_graph` take it away again.
 
     Parameters
     ----------

@@ -8,35 +8,35 @@ from functools import cached_property
 
 import numpy as np
 
-from parnidag._jit import entry
-from parnidag._room import room
-from parnidag._types import Floats, int64
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, arcs_of
-from parnidag.memo import hash_words, local_score, make_scratch
-from parnidag.net import (
+from parnidag.graphs.adjacency import Adjacency, arcs_of
+from parnidag.kernels.by_address import NO_FUNCTION
+from parnidag.kernels.dag import (
     ABSENT,
     FIXED,
     MOST_NODES,
+    Dag,
     GraphArrays,
-    Net,
-    Problem,
     Scratch,
     adjacent,
     arc,
     child_of,
-    close_net,
-    open_net,
+    close_dag,
+    open_dag,
     parent_of,
     recompute_log_posterior,
 )
-from parnidag.prior import FREE, REQUIRED, EdgePrior
-from parnidag.scores.external import NO_FUNCTION
-from parnidag.scores.table import Score
+from parnidag.kernels.jit import entry
+from parnidag.kernels.lazy_zeros import lazy_zeros
+from parnidag.kernels.problem import FREE, REQUIRED, Problem
+from parnidag.kernels.score_cache import hash_words, local_score, make_scratch
+from parnidag.kernels.types import Floats, int64
+from parnidag.priors.edge_prior import EdgePrior
+from parnidag.scores.base import Score
 
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
-"""Bounds on the number of memo records of a chain (64 bytes each)."""
+"""Bounds on the number of cache records of a chain (64 bytes each)."""
 
 
 @dataclass(frozen=True)
@@ -128,17 +128,17 @@ class Target:
         """Return the arrays of a chain's graph, not yet laid out and without random state."""
         n = self.n_nodes
         most = self.most_edges
-        position = room((n, n), np.int32, busy=True)
+        position = lazy_zeros((n, n), np.int32, busy=True)
         position.fill(ABSENT)
         return GraphArrays(
-            parents=room((n, max(self.max_parents, 1)), np.int32, busy=True),
+            parents=lazy_zeros((n, max(self.max_parents, 1)), np.int32, busy=True),
             degree=np.zeros(n, np.int64),
             local=np.zeros(n),
             key=np.zeros(n, np.uint64),
-            edges=room(most, np.int32),
-            since=room(most, np.int64),
+            edges=lazy_zeros(most, np.int32),
+            since=lazy_zeros(most, np.int64),
             position=position,
-            visits=room((n, n), np.int64, busy=True),
+            visits=lazy_zeros((n, n), np.int64, busy=True),
             rng=np.zeros(4, np.uint64),
             integers=np.zeros(5, np.int64),
             floats=np.zeros(1),
@@ -189,50 +189,50 @@ class Target:
 @entry
 def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: int, degree: int) -> float:
     """Return the local log target of `node` given the first `degree` entries of the scratch array `family`."""
-    net: Net = open_net(problem, graph, scratch)
-    return local_score(net, node, degree)
+    dag: Dag = open_dag(problem, graph, scratch)
+    return local_score(dag, node, degree)
 
 
 @entry
 def score_pairs(problem: Problem, graph: GraphArrays, scratch: Scratch, gains: Floats) -> None:
     """Fill the gain of every free edge alone."""
-    net: Net = open_net(problem, graph, scratch)
-    for j in range(net.n):
-        alone = local_score(net, int64(j), int64(0))
-        for i in range(net.n):
-            if net.status[i, j] == FREE:
-                net.family[0] = i
-                gains[i, j] = local_score(net, int64(j), int64(1)) - alone
+    dag: Dag = open_dag(problem, graph, scratch)
+    for j in range(dag.n):
+        alone = local_score(dag, int64(j), int64(0))
+        for i in range(dag.n):
+            if dag.status[i, j] == FREE:
+                dag.family[0] = i
+                gains[i, j] = local_score(dag, int64(j), int64(1)) - alone
 
 
 @entry
 def lay_graph(problem: Problem, graph: GraphArrays, scratch: Scratch, adjacency: Adjacency) -> None:
     """Fill the arrays of a chain's graph from an adjacency matrix; counts start at zero."""
-    net: Net = open_net(problem, graph, scratch)
-    n = net.n
+    dag: Dag = open_dag(problem, graph, scratch)
+    n = dag.n
     for j in range(n):
         degree = int64(0)
-        key = net.words[1, j]
+        key = dag.words[1, j]
         for i in range(n):
             if not adjacency[i, j]:
                 continue
-            net.parents[j, degree] = i
-            net.family[degree] = i
+            dag.parents[j, degree] = i
+            dag.family[degree] = i
             degree += int64(1)
-            key ^= net.words[0, i]
-            if net.status[i, j] == REQUIRED:
-                net.position[i, j] = FIXED
+            key ^= dag.words[0, i]
+            if dag.status[i, j] == REQUIRED:
+                dag.position[i, j] = FIXED
             else:
-                net.edges[net.edge_count] = arc(i, j)
-                net.position[i, j] = net.edge_count
-                net.edge_count += int64(1)
-        net.degree[j] = degree
-        net.key[j] = key
-        net.local[j] = local_score(net, j, degree)
-    net.room = int64(0)
-    for k in range(net.free.size):
-        code = int64(net.free[k])
-        if not adjacent(net, parent_of(code), child_of(code)):
-            net.room += int64(1)
-    recompute_log_posterior(net)
-    close_net(net, graph)
+                dag.edges[dag.edge_count] = arc(i, j)
+                dag.position[i, j] = dag.edge_count
+                dag.edge_count += int64(1)
+        dag.degree[j] = degree
+        dag.key[j] = key
+        dag.local[j] = local_score(dag, j, degree)
+    dag.addable = int64(0)
+    for k in range(dag.free.size):
+        code = int64(dag.free[k])
+        if not adjacent(dag, parent_of(code), child_of(code)):
+            dag.addable += int64(1)
+    recompute_log_posterior(dag)
+    close_dag(dag, graph)

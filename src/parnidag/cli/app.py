@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
+from parnidag._util.text import visible
 from parnidag._version import __version__
 from parnidag.cli.options import (
     MaybeWhole,
@@ -33,10 +34,9 @@ from parnidag.cli.process import INTERRUPTED, TERMINATED
 from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, say
 from parnidag.cli.tables import print_against_truth, print_differences
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
-from parnidag.wording import visible
 
 if TYPE_CHECKING:
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 USER_MISTAKE = 2
 WORKERS_LOST = NOT_WRITTEN = 1
@@ -217,7 +217,7 @@ def report(
     path = result.with_suffix(".html") if output is None else output
     check_report(path, result, option="--output")
 
-    from parnidag.storage import load
+    from parnidag.results.netcdf import load
 
     deliver_report(load(result), path, open_, title=result.stem if title is None else title)
     return 0
@@ -252,7 +252,7 @@ def compare(
     if not 0 <= least <= 1:
         raise ParnidagError(f"--difference {least:g} must be between 0 and 1")
 
-    from parnidag.storage import load
+    from parnidag.results.netcdf import load
 
     found = {str(path): load(path) for path in results}
     if len(found) < len(results):
@@ -354,7 +354,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _announce_long_sum(nodes: int, draws: bool) -> None:
     """Say how long an exact solution takes, if it is long enough to wonder whether anything happens."""
-    from parnidag.referee import check_size, estimate
+    from parnidag.exact_solver.sums import check_size, estimate
 
     check_size(nodes, draws)
     seconds, words = estimate(nodes, draws)

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
 
+from parnidag._util.inputs import why_not_readable
+from parnidag._util.writing import why_not_writable
 from parnidag.cli.screens import print_conclusion, print_edges, say
 from parnidag.errors import ParnidagError
-from parnidag.inputs import why_not_readable
-from parnidag.writing import why_not_writable
 
 if TYPE_CHECKING:
     from parnidag.data.table import Data
-    from parnidag.posterior import Posterior
-    from parnidag.prior import EdgePrior
+    from parnidag.priors.edge_prior import EdgePrior
+    from parnidag.results.posterior import Posterior
     from parnidag.samplers.base import Sampler
-    from parnidag.scores.table import Score
+    from parnidag.scores.base import Score
 
 
 DASK_SECONDS = 10
@@ -95,7 +95,7 @@ class ModelOptions:
 
     def chosen_score(self, data: Data) -> Score:
         """Build the score."""
-        from parnidag.scores.choice import choose_score, named_score
+        from parnidag.scores.by_name import choose_score, named_score
 
         options: dict[str, str] = {}
         named = [_named_value("--score-option", text) for text in self.score_option]
@@ -110,7 +110,7 @@ class ModelOptions:
 
     def prior(self) -> EdgePrior:
         """Build the prior over graphs."""
-        from parnidag.prior import EdgePrior
+        from parnidag.priors.edge_prior import EdgePrior
 
         return EdgePrior(
             h=self.h,
@@ -235,7 +235,7 @@ def _space_of_file(path: Path) -> object:
         return _earlier_result("--space", path, known)
     import pandas as pd
 
-    from parnidag.graphs.readers import read_csv
+    from parnidag.graphs.read import read_csv
 
     matrix, names, *_ = read_csv(path, "--space", bare=True)
     return pd.DataFrame(matrix.astype(int), index=names, columns=names)
@@ -244,7 +244,7 @@ def _space_of_file(path: Path) -> object:
 def _earlier_result(option: str, path: Path, known: str) -> Posterior:
     if path.suffix != ".nc":
         raise ParnidagError(f"{option} {path}: use {known}")
-    from parnidag.storage import load
+    from parnidag.results.netcdf import load
 
     return load(path)
 

@@ -6,12 +6,12 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from parnidag.wording import visible
+from parnidag._util.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
     from parnidag.simulation import Simulation
 
 NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")

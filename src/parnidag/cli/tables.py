@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from parnidag.cli.screens import cell, print_table, say
 
 if TYPE_CHECKING:
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 MOST_ROWS = 30
 """Differences that are listed; more are only counted."""
@@ -18,7 +18,7 @@ MOST_ROWS = 30
 
 def print_differences(first: Posterior, second: Posterior, least: float) -> None:
     """Print the edges on which two results differ, and how far they are apart over all."""
-    from parnidag.comparison import compare, root_mean_square
+    from parnidag.results.compare import compare, root_mean_square
 
     table = compare(first, second)
     shown = table[table["difference"].abs() > least]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parnidag._util.text import shorten
 from parnidag.data.columns import Coding
 from parnidag.data.gram import Spread
 from parnidag.errors import DataError
-from parnidag.wording import shorten
 
 FEWEST_ROWS = 3
 MISSING = ("raise", "drop")

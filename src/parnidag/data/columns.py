@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.wording import is_number_text, one_line
+from parnidag._util.text import is_number_text, one_line
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import shorten
 from parnidag.errors import DataError
-from parnidag.wording import shorten
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

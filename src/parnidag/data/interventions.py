@@ -14,10 +14,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import did_you_mean, one_line, shorten
 from parnidag.data.columns import Column, number_label
 from parnidag.data.reading import as_frame
 from parnidag.errors import DataError
-from parnidag.wording import did_you_mean, one_line, shorten
 
 Mask = NDArray[np.bool_]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import is_number_text, shorten
 from parnidag.data.columns import Coding, number_label
 from parnidag.errors import DataError
-from parnidag.wording import is_number_text, shorten
 
 Floats = NDArray[np.float64]
 Codings = Sequence[Coding | None]

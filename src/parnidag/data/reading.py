@@ -20,12 +20,12 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from parnidag._util.inputs import why_not_readable
+from parnidag._util.spreadsheets import unescaped
+from parnidag._util.text import did_you_mean, is_number_text, one_line, shorten
 from parnidag.data.columns import Coding, Column, UnreadableError, is_text, read_column
 from parnidag.data.parquet import read_parquet
 from parnidag.errors import DataError
-from parnidag.inputs import why_not_readable
-from parnidag.spreadsheets import unescaped
-from parnidag.wording import did_you_mean, is_number_text, one_line, shorten
 
 Floats = NDArray[np.float64]
 

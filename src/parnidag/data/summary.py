@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import shorten
 from parnidag.data.counts import RowCounts, smallest_codes
 from parnidag.data.gram import Moments, Spread, merge, moments_of
 from parnidag.data.interventions import read_interventions
@@ -20,7 +21,6 @@ from parnidag.data.levels import Codings, forget_unseen
 from parnidag.data.reading import Table
 from parnidag.data.seen import SeenColumn, may_be_discrete, merge_column, most_followed, see_column
 from parnidag.errors import DataError
-from parnidag.wording import shorten
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import shorten
 from parnidag.data.batches import read_batches, streams
 from parnidag.data.checks import FEWEST_ROWS, MISSING
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
@@ -23,7 +24,6 @@ from parnidag.data.levels import KINDS, Levels, decide_kind, refuse_coded
 from parnidag.data.reading import refuse_names
 from parnidag.data.statistics import Checked, RowGroup, Statistics
 from parnidag.errors import DataError
-from parnidag.wording import shorten
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -1,4 +1,1 @@
-"""Graphs over named nodes, equivalence classes, and the graph nearest to a posterior."""
-
-from parnidag.graphs.named import Graph as Graph
-from parnidag.graphs.named import as_graph as as_graph
+"""Graphs: matrices, graphs over named nodes, equivalence classes, the graph nearest to a posterior, drawings."""

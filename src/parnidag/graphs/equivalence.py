@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import entry, kernel
-from parnidag._types import Codes, Flags, Integers, int64
-from parnidag.graph import Adjacency, check_adjacency, edge_codes
-from parnidag.graphs.packed import Unpacked, make_room, sort_nodes, unpack
+from parnidag.graphs.adjacency import Adjacency, check_adjacency, edge_codes
+from parnidag.graphs.ancestors import Unpacked, make_unpacked, sort_nodes, unpack
+from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.types import Codes, Flags, Integers, int64
 
 
 def cpdag(adjacency: Adjacency) -> Adjacency:
@@ -90,24 +90,24 @@ def cpdag_codes(
 def compelled_edges(n: int, offsets: Integers, codes: Codes) -> Flags:
     """Say of each edge of packed DAGs whether it is compelled, in O(n + edges × parents) at worst for each graph."""
     compelled = np.zeros(codes.size, np.bool_)
-    room = make_room(n, offsets)
-    by_slot = np.zeros(room.parents.size, np.bool_)
+    unpacked = make_unpacked(n, offsets)
+    by_slot = np.zeros(unpacked.parents.size, np.bool_)
     rank, slot_of = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for graph in range(offsets.size - 1):
-        unpack(codes[offsets[graph] : offsets[graph + 1]], room)
-        known = sort_nodes(room)
+        unpack(codes[offsets[graph] : offsets[graph + 1]], unpacked)
+        known = sort_nodes(unpacked)
         for step in range(known):
-            rank[room.order[step]] = step
+            rank[unpacked.order[step]] = step
         by_slot[:] = False
         for step in range(known):
-            label_parents(room.order[step], room, rank, slot_of, by_slot)
+            label_parents(unpacked.order[step], unpacked, rank, slot_of, by_slot)
         for slot in range(offsets[graph + 1] - offsets[graph]):
-            compelled[offsets[graph] + room.place[slot]] = by_slot[slot]
+            compelled[offsets[graph] + unpacked.place[slot]] = by_slot[slot]
     return compelled
 
 
 @kernel
-def label_parents(y: int, room: Unpacked, rank: Integers, slot_of: Integers, compelled: Flags) -> None:
+def label_parents(y: int, unpacked: Unpacked, rank: Integers, slot_of: Integers, compelled: Flags) -> None:
     """Label the edges into y; those into earlier nodes are labelled.
 
     This is Chickering's step for the edge x → y from the last parent x of y in the order; he proves that it settles all
@@ -115,18 +115,18 @@ def label_parents(y: int, room: Unpacked, rank: Integers, slot_of: Integers, com
     (w → x ← y would be a new v-structure), or if y has a parent that x has not. Otherwise w → y is compelled wherever
     w → x is, and all other edges into y are reversible.
     """
-    start, end = room.first_parent[y], room.first_parent[y + 1]
+    start, end = unpacked.first_parent[y], unpacked.first_parent[y + 1]
     if start == end:
         return
-    x = room.parents[start]
+    x = unpacked.parents[start]
     for slot in range(start, end):
-        parent = room.parents[slot]
+        parent = unpacked.parents[slot]
         slot_of[parent] = slot
         if rank[parent] > rank[x]:
             x = parent
     all_compelled, shared = False, int64(0)
-    for slot in range(room.first_parent[x], room.first_parent[x + 1]):
-        into_y = slot_of[room.parents[slot]]  # never left from another graph: parents of x got theirs when x came
+    for slot in range(unpacked.first_parent[x], unpacked.first_parent[x + 1]):
+        into_y = slot_of[unpacked.parents[slot]]  # never left from another graph: parents of x got theirs when x came
         if start <= into_y < end:
             shared += int64(1)
             compelled[into_y] = compelled[slot]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import entry, kernel
-from parnidag._types import Integers, int64
+from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.types import Integers, int64
 
 EXACT_UP_TO = 20
 """Nodes up to which the best order is found for certain; 2²⁰ sets take 17 MB and a tenth of a second."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.named import Graph, checked_nodes, graph_of, own_nodes
-from parnidag.graphs.readers import Reading, read_graph, settle
-from parnidag.labelled import is_frame, is_probability, is_range, labels_of, square
+from parnidag.graphs.graph import Graph, checked_nodes, graph_of, own_nodes
+from parnidag.graphs.matrices import is_frame, is_probability, is_range, labels_of, square
+from parnidag.graphs.read import Reading, read_graph, settle
 
 
 def paired(graph: object, truth: object) -> tuple[Graph, Graph]:

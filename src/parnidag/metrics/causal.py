@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.named import Graph
+from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import paired
 
 _DIRECTION = "from row to column"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.named import Graph
+from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import with_truth
 
 Of = Literal["edges", "skeleton"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.named import Graph
+from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import paired, with_truth
 from parnidag.metrics.causal import ancestor_distance, has_gadjid, oset_distance, parent_distance, sid
 from parnidag.metrics.curves import (

@@ -19,74 +19,74 @@ from __future__ import annotations
 
 import math
 
-from parnidag._jit import kernel
-from parnidag._random import below, happens
-from parnidag._types import int64
-from parnidag.memo import NOBODY, family_score, write_family
-from parnidag.net import ABSENT, FIXED, ONE, ZERO, Net, add_edge, child_of, has_detour, parent_of, remove_edge
-from parnidag.prior import FREE
+from parnidag.kernels.dag import ABSENT, FIXED, ONE, ZERO, Dag, add_edge, child_of, has_detour, parent_of, remove_edge
+from parnidag.kernels.jit import kernel
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.random import below, happens
+from parnidag.kernels.score_cache import NOBODY, family_score, write_family
+from parnidag.kernels.types import int64
 
 
 @kernel
-def exchange_move(net: Net) -> bool:
+def exchange_move(dag: Dag) -> bool:
     """Exchange the parents across a random edge; True when the graph changed."""
-    if net.edge_count == 0:
+    if dag.edge_count == 0:
         return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(dag.edges[below(dag.rng, dag.edge_count)])
     a, b = parent_of(code), child_of(code)
-    if net.status[b, a] != FREE or not may_trade(net, a, b) or not may_trade(net, b, a):
+    if dag.status[b, a] != FREE or not may_trade(dag, a, b) or not may_trade(dag, b, a):
         return False
-    write_family(net, b, a, b)
-    score_a = family_score(net, a, net.degree[b])
-    write_family(net, a, NOBODY, NOBODY)
-    score_b = family_score(net, b, net.degree[a])
-    gain = score_a - net.local[a] + score_b - net.local[b]
-    if not happens(net.rng, math.exp(min(0.0, gain))) or closes_cycle(net, a, b):
+    write_family(dag, b, a, b)
+    score_a = family_score(dag, a, dag.degree[b])
+    write_family(dag, a, NOBODY, NOBODY)
+    score_b = family_score(dag, b, dag.degree[a])
+    gain = score_a - dag.local[a] + score_b - dag.local[b]
+    if not happens(dag.rng, math.exp(min(0.0, gain))) or closes_cycle(dag, a, b):
         return False
-    trade_parents(net, a, b, score_a, score_b)
+    trade_parents(dag, a, b, score_a, score_b)
     return True
 
 
 @kernel
-def closes_cycle(net: Net, a: int, b: int) -> bool:
+def closes_cycle(dag: Dag, a: int, b: int) -> bool:
     """Would the exchange across a → b close a cycle?"""
-    return has_detour(net, a, b)
+    return has_detour(dag, a, b)
 
 
 @kernel
-def may_trade(net: Net, giver: int, taker: int) -> bool:
+def may_trade(dag: Dag, giver: int, taker: int) -> bool:
     """Does the prior let `taker` have the parents that only `giver` has, and `giver` do without them?"""
-    for k in range(net.degree[giver]):
-        parent = int64(net.parents[giver, k])
-        if parent == taker or net.position[parent, taker] != ABSENT:
+    for k in range(dag.degree[giver]):
+        parent = int64(dag.parents[giver, k])
+        if parent == taker or dag.position[parent, taker] != ABSENT:
             continue
-        if net.position[parent, giver] == FIXED or net.status[parent, taker] != FREE:
+        if dag.position[parent, giver] == FIXED or dag.status[parent, taker] != FREE:
             return False
     return True
 
 
 @kernel
-def trade_parents(net: Net, a: int, b: int, score_a: float, score_b: float) -> None:
+def trade_parents(dag: Dag, a: int, b: int, score_a: float, score_b: float) -> None:
     """Carry the exchange out: everything is removed before anything is added, so the list of edges never overflows."""
     own, count = ZERO, ZERO
-    for k in range(net.degree[b]):
-        parent = int64(net.parents[b, k])
-        if parent != a and net.position[parent, a] == ABSENT:
-            net.stack[own] = parent
+    for k in range(dag.degree[b]):
+        parent = int64(dag.parents[b, k])
+        if parent != a and dag.position[parent, a] == ABSENT:
+            dag.stack[own] = parent
             own += ONE
     count = own
-    for k in range(net.degree[a]):
-        parent = int64(net.parents[a, k])
-        if net.position[parent, b] == ABSENT:
-            net.stack[count] = parent
+    for k in range(dag.degree[a]):
+        parent = int64(dag.parents[a, k])
+        if dag.position[parent, b] == ABSENT:
+            dag.stack[count] = parent
             count += ONE
-    remove_edge(net, a, b, score_b)
+    remove_edge(dag, a, b, score_b)
     for k in range(own):
-        remove_edge(net, net.stack[k], b, score_b)
+        remove_edge(dag, dag.stack[k], b, score_b)
     for k in range(own, count):
-        remove_edge(net, net.stack[k], a, score_a)
-    add_edge(net, b, a, score_a)
+        remove_edge(dag, dag.stack[k], a, score_a)
+    add_edge(dag, b, a, score_a)
     for k in range(own):
-        add_edge(net, net.stack[k], a, score_a)
+        add_edge(dag, dag.stack[k], a, score_a)
     for k in range(own, count):
-        add_edge(net, net.stack[k], b, score_b)
+        add_edge(dag, dag.stack[k], b, score_b)

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, make_frame, struct_over
-from parnidag._random import below, happens
-from parnidag._types import Bytes, Codes, Floats, int64
-from parnidag.graph import arcs_of
-from parnidag.memo import NOBODY, family_score, write_family
-from parnidag.net import ONE, ZERO, Net, add_edge, child_of, parent_of, present, remove_edge
-from parnidag.prior import FREE
+from parnidag.graphs.adjacency import arcs_of
+from parnidag.kernels.dag import ONE, ZERO, Dag, add_edge, child_of, parent_of, present, remove_edge
+from parnidag.kernels.jit import kernel, make_frame, struct_over
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.random import below, happens
+from parnidag.kernels.score_cache import NOBODY, family_score, write_family
+from parnidag.kernels.types import Bytes, Codes, Floats, int64
 from parnidag.target import Target
 
 PAIRS_A_NODE = 2
@@ -69,24 +69,24 @@ def open_node_swap(arrays: NodeSwapArrays) -> NodeSwap:
 
 
 @kernel
-def node_swap_move(net: Net, swap: NodeSwap) -> bool:
+def node_swap_move(dag: Dag, swap: NodeSwap) -> bool:
     """Exchange the roles of a random pair of nodes; True when the graph changed."""
     if swap.pairs.size == 0:
         return False
-    code = int64(swap.pairs[below(net.rng, swap.pairs.size)])
+    code = int64(swap.pairs[below(dag.rng, swap.pairs.size)])
     a, b = parent_of(code), child_of(code)
-    count = moved_arcs(net, swap, a, b)
+    count = moved_arcs(dag, swap, a, b)
     if count <= 0:
         return False
-    gain = score_swap(net, swap, a, b, count)
-    if not happens(net.rng, math.exp(min(0.0, gain))):
+    gain = score_swap(dag, swap, a, b, count)
+    if not happens(dag.rng, math.exp(min(0.0, gain))):
         return False
     for k in range(count):
         i, j = parent_of(int64(swap.arcs[k])), child_of(int64(swap.arcs[k]))
-        remove_edge(net, i, j, swap.scores[j])
+        remove_edge(dag, i, j, swap.scores[j])
     for k in range(count):
         i, j = image_of(a, b, parent_of(int64(swap.arcs[k]))), image_of(a, b, child_of(int64(swap.arcs[k])))
-        add_edge(net, i, j, swap.scores[j])
+        add_edge(dag, i, j, swap.scores[j])
     return True
 
 
@@ -99,16 +99,16 @@ def image_of(a: int, b: int, node: int) -> int:
 
 
 @kernel
-def moved_arcs(net: Net, swap: NodeSwap, a: int, b: int) -> int:
+def moved_arcs(dag: Dag, swap: NodeSwap, a: int, b: int) -> int:
     """Note the edges whose image is not in the graph, and count them; −1 if the prior does not allow an image."""
     count = ZERO
-    for slot in range(net.edge_count):
-        code = int64(net.edges[slot])
+    for slot in range(dag.edge_count):
+        code = int64(dag.edges[slot])
         i, j = parent_of(code), child_of(code)
         to_i, to_j = image_of(a, b, i), image_of(a, b, j)
-        if (to_i == i and to_j == j) or present(net, to_i, to_j):
+        if (to_i == i and to_j == j) or present(dag, to_i, to_j):
             continue
-        if net.status[to_i, to_j] != FREE:
+        if dag.status[to_i, to_j] != FREE:
             return -ONE
         swap.arcs[count] = code
         count += ONE
@@ -116,26 +116,26 @@ def moved_arcs(net: Net, swap: NodeSwap, a: int, b: int) -> int:
 
 
 @kernel
-def score_swap(net: Net, swap: NodeSwap, a: int, b: int, count: int) -> float:
+def score_swap(dag: Dag, swap: NodeSwap, a: int, b: int, count: int) -> float:
     """Score every node whose parents change, and return what is gained."""
-    gain = score_in_place(net, swap, a, b) + score_in_place(net, swap, b, a)
+    gain = score_in_place(dag, swap, a, b) + score_in_place(dag, swap, b, a)
     for k in range(count):
         code = int64(swap.arcs[k])
         i, j = parent_of(code), child_of(code)
         if j in (a, b):
             continue
-        write_family(net, j, i, image_of(a, b, i))
-        swap.scores[j] = family_score(net, j, net.degree[j])
-        gain += swap.scores[j] - net.local[j]
+        write_family(dag, j, i, image_of(a, b, i))
+        swap.scores[j] = family_score(dag, j, dag.degree[j])
+        gain += swap.scores[j] - dag.local[j]
     return gain
 
 
 @kernel
-def score_in_place(net: Net, swap: NodeSwap, node: int, other: int) -> float:
+def score_in_place(dag: Dag, swap: NodeSwap, node: int, other: int) -> float:
     """Score `node` with the parents of `other`, and return what it gains; an edge between the two turns round."""
-    if present(net, node, other):
-        write_family(net, other, node, other)
+    if present(dag, node, other):
+        write_family(dag, other, node, other)
     else:
-        write_family(net, other, NOBODY, NOBODY)
-    swap.scores[node] = family_score(net, node, net.degree[other])
-    return swap.scores[node] - net.local[node]
+        write_family(dag, other, NOBODY, NOBODY)
+    swap.scores[node] = family_score(dag, node, dag.degree[other])
+    return swap.scores[node] - dag.local[node]

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, leaf
-from parnidag._room import room
-from parnidag._types import Codes, Integers, int64
-from parnidag.graph import arcs_of
-from parnidag.memo import family_score
-from parnidag.net import ONE, ZERO, Net, child_of, parent_of
-from parnidag.space.layout import Tables, row_of
-from parnidag.space.sums import find_parents
+from parnidag.graphs.adjacency import arcs_of
+from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, parent_of
+from parnidag.kernels.jit import kernel, leaf
+from parnidag.kernels.lazy_zeros import lazy_zeros
+from parnidag.kernels.score_cache import family_score
+from parnidag.kernels.types import Codes, Integers, int64
+from parnidag.tables.arrays import Tables, row_of
+from parnidag.tables.sums import find_parents
 from parnidag.target import Target
 
 NONE = int64(-1)
@@ -46,26 +46,26 @@ def make_child_lists(target: Target) -> ChildLists:
     most = max(target.most_edges, 1)
     return ChildLists(
         first_child=np.zeros(n, np.int64),
-        child=room(most, np.int32),
-        next_child=room(most, np.int32),
+        child=lazy_zeros(most, np.int32),
+        next_child=lazy_zeros(most, np.int32),
         required=arcs_of(target.required),
         orphan=np.zeros(n, np.int64),
     )
 
 
 @kernel
-def list_children(net: Net, lists: ChildLists, orphans: Integers, count: int) -> None:
+def list_children(dag: Dag, lists: ChildLists, orphans: Integers, count: int) -> None:
     """List the children of every node in G⊙: all edges, less those into `count` orphans that are not required."""
     for k in range(count):
         lists.orphan[orphans[k]] = ONE
-    for v in range(net.n):
+    for v in range(dag.n):
         lists.first_child[v] = NONE
     place = ZERO
     for k in range(lists.required.size):
         append_child(lists, int64(lists.required[k]), place)
         place += ONE
-    for k in range(net.edge_count):
-        code = int64(net.edges[k])
+    for k in range(dag.edge_count):
+        code = int64(dag.edges[k])
         if lists.orphan[child_of(code)] == ZERO:
             append_child(lists, code, place)
             place += ONE
@@ -82,9 +82,9 @@ def append_child(lists: ChildLists, code: int, place: int) -> None:
 
 
 @kernel
-def mark_descendants(net: Net, lists: ChildLists, source: int, marks: Integers, bit: int) -> None:
+def mark_descendants(dag: Dag, lists: ChildLists, source: int, marks: Integers, bit: int) -> None:
     """Set a bit in the marks of `source` and of its descendants in G⊙."""
-    stack = net.stack
+    stack = dag.stack
     marks[source] |= bit
     stack[0] = source
     top = ONE
@@ -101,20 +101,20 @@ def mark_descendants(net: Net, lists: ChildLists, source: int, marks: Integers, 
 
 
 @kernel
-def holds_parents(net: Net, tables: Tables, node: int) -> bool:
+def holds_parents(dag: Dag, tables: Tables, node: int) -> bool:
     """Could a draw from the tables give the present parents of a node?"""
-    if not find_parents(tables, node, net.parents[node], net.degree[node]):
+    if not find_parents(tables, node, dag.parents[node], dag.degree[node]):
         return False
     return tables.scores[row_of(tables, node, tables.drawn_subset) + tables.drawn_column] > -math.inf
 
 
 @kernel
-def score_of(net: Net, node: int, family: Codes, degree: int) -> float:
+def score_of(dag: Dag, node: int, family: Codes, degree: int) -> float:
     """Return the local log target of a node with other parents.
 
     It is computed as everywhere else, not taken from the tables, which add up in another order: a chain's local scores
     stay functions of its graph, to the last bit.
     """
     for k in range(degree):
-        net.family[k] = family[k]
-    return family_score(net, node, degree)
+        dag.family[k] = family[k]
+    return family_score(dag, node, degree)

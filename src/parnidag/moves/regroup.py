@@ -34,9 +34,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, leaf, make_frame, struct_over
-from parnidag._random import below, choose, happens
-from parnidag._types import Bytes, Codes, Floats, Integers, int64
+from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parents
+from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.random import below, choose, happens
+from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.orphans import (
     ChildLists,
     holds_parents,
@@ -45,9 +46,8 @@ from parnidag.moves.orphans import (
     mark_descendants,
     score_of,
 )
-from parnidag.net import ONE, ZERO, Net, drop_parents, odds, take_parents
-from parnidag.space.layout import Tables
-from parnidag.space.sums import draw_parents, log_sum, write_parents
+from parnidag.tables.arrays import Tables
+from parnidag.tables.sums import draw_parents, log_sum, write_parents
 from parnidag.target import Target
 
 LARGEST = int64(4)
@@ -128,20 +128,20 @@ def open_regroup(arrays: RegroupArrays) -> Regroup:
 
 
 @kernel
-def regroup_move(net: Net, tables: Tables, own: Regroup) -> bool:
+def regroup_move(dag: Dag, tables: Tables, own: Regroup) -> bool:
     """Draw new parents for a random group of nodes; True when the graph changed."""
-    size = choose_group(net, own)
+    size = choose_group(dag, own)
     for k in range(size):
-        if not holds_parents(net, tables, own.group[k]):
+        if not holds_parents(dag, tables, own.group[k]):
             own.outside[0] += ONE
             return False
-    find_reach(net, own, size)
+    find_reach(dag, own, size)
     sum_over_orders(tables, own, size)
-    before = orders_of_graph(net, own, size)
-    draw_group(net, tables, own, size)
-    if not happens(net.rng, acceptance(before, orders_of_draw(own, size))):
+    before = orders_of_graph(dag, own, size)
+    draw_group(dag, tables, own, size)
+    if not happens(dag.rng, acceptance(before, orders_of_draw(own, size))):
         return False
-    return replace_group(net, own, size)
+    return replace_group(dag, own, size)
 
 
 @leaf
@@ -155,15 +155,15 @@ def acceptance(orders_before: int, orders_after: int) -> float:
 
 
 @kernel
-def choose_group(net: Net, own: Regroup) -> int:
+def choose_group(dag: Dag, own: Regroup) -> int:
     """Choose W: a random node, then again and again a likely neighbour of one that is in. Return its size."""
-    own.group[0] = below(net.rng, net.n)
+    own.group[0] = below(dag.rng, dag.n)
     size = ONE
     for _ in range(TRIES):
         if size == LARGEST or own.neighbours.shape[1] == 0:
             break
-        member = own.group[below(net.rng, size)]
-        near = choose(net.rng, own.nearness[member], int64(own.neighbours.shape[1]))
+        member = own.group[below(dag.rng, size)]
+        near = choose(dag.rng, own.nearness[member], int64(own.neighbours.shape[1]))
         node = int64(own.neighbours[member, near])
         known = False
         for k in range(size):
@@ -175,13 +175,13 @@ def choose_group(net: Net, own: Regroup) -> int:
 
 
 @kernel
-def find_reach(net: Net, own: Regroup, size: int) -> None:
+def find_reach(dag: Dag, own: Regroup, size: int) -> None:
     """Find out which nodes are, or descend from, each node of W in G⊙."""
-    list_children(net, own.children, own.group, size)
-    for v in range(net.n):
+    list_children(dag, own.children, own.group, size)
+    for v in range(dag.n):
         own.reach[v] = ZERO
     for k in range(size):
-        mark_descendants(net, own.children, own.group[k], own.reach, ONE << k)
+        mark_descendants(dag, own.children, own.group[k], own.reach, ONE << k)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -230,10 +230,10 @@ def permit(tables: Tables, own: Regroup, node: int, last: int) -> None:
 
 
 @kernel
-def orders_of_graph(net: Net, own: Regroup, size: int) -> int:
+def orders_of_graph(dag: Dag, own: Regroup, size: int) -> int:
     """Return ℓ of the present graph."""
     for k in range(size):
-        own.above[k] = reached_by(own, net.parents[own.group[k]], net.degree[own.group[k]])
+        own.above[k] = reached_by(own, dag.parents[own.group[k]], dag.degree[own.group[k]])
     return count_orders(own, size)
 
 
@@ -271,7 +271,7 @@ def count_orders(own: Regroup, size: int) -> int:
 
 
 @kernel
-def draw_group(net: Net, tables: Tables, own: Regroup, size: int) -> None:
+def draw_group(dag: Dag, tables: Tables, own: Regroup, size: int) -> None:
     """Draw an order of W, from its first node on, and the parents of every node."""
     last = (ONE << size) - ONE
     while last != ZERO:
@@ -280,37 +280,37 @@ def draw_group(net: Net, tables: Tables, own: Regroup, size: int) -> None:
             if last >> k & ONE:
                 later = last ^ (ONE << k)
                 own.chances[k] = odds(own.log_sums[k, later] + own.log_orders[later] - own.log_orders[last])
-        k = choose(net.rng, own.chances, size)
+        k = choose(dag.rng, own.chances, size)
         permit(tables, own, own.group[k], last)
-        draw_parents(tables, net.rng, own.group[k], own.level, ONE, False)
+        draw_parents(tables, dag.rng, own.group[k], own.level, ONE, False)
         own.degrees[k] = write_parents(tables, own.group[k], tables.drawn_subset, tables.drawn_column, own.drawn[k])
         last ^= ONE << k
 
 
 @kernel
-def replace_group(net: Net, own: Regroup, size: int) -> bool:
+def replace_group(dag: Dag, own: Regroup, size: int) -> bool:
     """Give the nodes of W their new parents, scored as everywhere else; True when they differ from the old ones."""
     changed = False
     for k in range(size):
         node = own.group[k]
-        own.scores[k] = net.local[node]
-        if not same_parents(net, node, own.drawn[k], own.degrees[k]):
-            own.scores[k] = score_of(net, node, own.drawn[k], own.degrees[k])
+        own.scores[k] = dag.local[node]
+        if not same_parents(dag, node, own.drawn[k], own.degrees[k]):
+            own.scores[k] = score_of(dag, node, own.drawn[k], own.degrees[k])
             changed = True
     if changed:
         for k in range(size):
-            drop_parents(net, own.group[k], own.drawn[k], own.degrees[k], own.scores[k])
+            drop_parents(dag, own.group[k], own.drawn[k], own.degrees[k], own.scores[k])
         for k in range(size):
-            take_parents(net, own.group[k], own.drawn[k], own.degrees[k], own.scores[k])
+            take_parents(dag, own.group[k], own.drawn[k], own.degrees[k], own.scores[k])
     return changed
 
 
 @kernel
-def same_parents(net: Net, node: int, family: Codes, degree: int) -> bool:
+def same_parents(dag: Dag, node: int, family: Codes, degree: int) -> bool:
     """Are these the present parents of a node?"""
-    if net.degree[node] != degree:
+    if dag.degree[node] != degree:
         return False
     same = True
     for k in range(degree):
-        same &= net.parents[node, k] == family[k]
+        same &= dag.parents[node, k] == family[k]
     return same

@@ -34,9 +34,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import kernel, leaf, make_frame, struct_over
-from parnidag._random import below, happens
-from parnidag._types import Bytes, Codes, Integers, int64
+from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, drop_parents, odds, parent_of, take_parents
+from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.random import below, happens
+from parnidag.kernels.types import Bytes, Codes, Integers, int64
 from parnidag.moves.orphans import (
     ChildLists,
     holds_parents,
@@ -45,10 +47,8 @@ from parnidag.moves.orphans import (
     mark_descendants,
     score_of,
 )
-from parnidag.net import ONE, ZERO, Net, child_of, drop_parents, odds, parent_of, take_parents
-from parnidag.prior import FREE
-from parnidag.space.layout import NEVER, Tables
-from parnidag.space.sums import draw_parents, log_sum, log_sum_hitting, write_parents
+from parnidag.tables.arrays import NEVER, Tables
+from parnidag.tables.sums import draw_parents, log_sum, log_sum_hitting, write_parents
 from parnidag.target import Target
 
 PARTNER, BARRED = int64(1), int64(2)
@@ -112,33 +112,33 @@ def open_reversal(arrays: ReversalArrays) -> Reversal:
 
 
 @kernel
-def reversal_move(net: Net, tables: Tables, rev: Reversal) -> bool:
+def reversal_move(dag: Dag, tables: Tables, rev: Reversal) -> bool:
     """Turn a random edge round and draw new parents of both its nodes; True when the graph changed.
 
     The first decision takes d(G′) for as small as it can be, so that a try without prospects ends before the draws; the
     second makes up for what was too generous in the first. Together they accept with the probability of step 4.
     """
-    if net.edge_count == 0:
+    if dag.edge_count == 0:
         return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(dag.edges[below(dag.rng, dag.edge_count)])
     i, j = parent_of(code), child_of(code)
-    if net.status[j, i] != FREE:
+    if dag.status[j, i] != FREE:
         return False
-    if not tables_serve(net, tables, i, j):
+    if not tables_serve(dag, tables, i, j):
         rev.outside[0] += ONE
         return False
-    if not find_levels(net, rev, i, j):
+    if not find_levels(dag, rev, i, j):
         return False
     log_gain = log_ratio_of_sums(tables, rev, i, j)
-    others = net.edge_count - free_parents(tables, i, net.degree[i]) - free_parents(tables, j, net.degree[j])
-    prospect = acceptance(log_gain, net.edge_count, others + ONE)
-    if not happens(net.rng, prospect):
+    others = dag.edge_count - free_parents(tables, i, dag.degree[i]) - free_parents(tables, j, dag.degree[j])
+    prospect = acceptance(log_gain, dag.edge_count, others + ONE)
+    if not happens(dag.rng, prospect):
         return False
-    draw_families(net, tables, rev, i, j)
+    draw_families(dag, tables, rev, i, j)
     drawn = free_parents(tables, i, rev.degrees[0]) + free_parents(tables, j, rev.degrees[1])
-    if not happens(net.rng, acceptance(log_gain, net.edge_count, others + drawn) / prospect):
+    if not happens(dag.rng, acceptance(log_gain, dag.edge_count, others + drawn) / prospect):
         return False
-    replace_families(net, rev, i, j)
+    replace_families(dag, rev, i, j)
     return True
 
 
@@ -155,9 +155,9 @@ def free_parents(tables: Tables, node: int, degree: int) -> int:
 
 
 @kernel
-def tables_serve(net: Net, tables: Tables, i: int, j: int) -> bool:
+def tables_serve(dag: Dag, tables: Tables, i: int, j: int) -> bool:
     """Do the tables hold the present parents of i and of j, and sets with j among the parents of i?"""
-    return tables.column[i, j] != NEVER and holds_parents(net, tables, i) and holds_parents(net, tables, j)
+    return tables.column[i, j] != NEVER and holds_parents(dag, tables, i) and holds_parents(dag, tables, j)
 
 
 @kernel
@@ -180,29 +180,29 @@ def log_second_sum(tables: Tables, rev: Reversal, node: int) -> float:
 
 
 @leaf
-def draw_families(net: Net, tables: Tables, rev: Reversal, i: int, j: int) -> None:
+def draw_families(dag: Dag, tables: Tables, rev: Reversal, i: int, j: int) -> None:
     """Draw the new parents of i, j among them, and those of j."""
-    rev.degrees[0] = draw_family(net, tables, i, j, rev.under_parent, rev.drawn[0])
-    rev.degrees[1] = draw_family(net, tables, j, i, rev.under_either, rev.drawn[1])
+    rev.degrees[0] = draw_family(dag, tables, i, j, rev.under_parent, rev.drawn[0])
+    rev.degrees[1] = draw_family(dag, tables, j, i, rev.under_either, rev.drawn[1])
 
 
 @kernel
-def draw_family(net: Net, tables: Tables, node: int, partner: int, level: Integers, family: Codes) -> int:
+def draw_family(dag: Dag, tables: Tables, node: int, partner: int, level: Integers, family: Codes) -> int:
     """Draw new parents of a node into `family`; the partner is one if the levels ask for it. Return their number."""
     with_partner = level[partner] == PARTNER
-    draw_parents(tables, net.rng, node, level, BARRED, with_partner)
+    draw_parents(tables, dag.rng, node, level, BARRED, with_partner)
     return write_parents(tables, node, tables.drawn_subset, tables.drawn_column, family)
 
 
 @kernel
-def replace_families(net: Net, rev: Reversal, i: int, j: int) -> None:
+def replace_families(dag: Dag, rev: Reversal, i: int, j: int) -> None:
     """Give i and j their new parents."""
-    score_i = score_of(net, i, rev.drawn[0], rev.degrees[0])
-    score_j = score_of(net, j, rev.drawn[1], rev.degrees[1])
-    drop_parents(net, i, rev.drawn[0], rev.degrees[0], score_i)
-    drop_parents(net, j, rev.drawn[1], rev.degrees[1], score_j)
-    take_parents(net, i, rev.drawn[0], rev.degrees[0], score_i)
-    take_parents(net, j, rev.drawn[1], rev.degrees[1], score_j)
+    score_i = score_of(dag, i, rev.drawn[0], rev.degrees[0])
+    score_j = score_of(dag, j, rev.drawn[1], rev.degrees[1])
+    drop_parents(dag, i, rev.drawn[0], rev.degrees[0], score_i)
+    drop_parents(dag, j, rev.drawn[1], rev.degrees[1], score_j)
+    take_parents(dag, i, rev.drawn[0], rev.degrees[0], score_i)
+    take_parents(dag, j, rev.drawn[1], rev.degrees[1], score_j)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -210,18 +210,18 @@ def replace_families(net: Net, rev: Reversal, i: int, j: int) -> None:
 
 
 @kernel
-def find_levels(net: Net, rev: Reversal, i: int, j: int) -> bool:
+def find_levels(dag: Dag, rev: Reversal, i: int, j: int) -> bool:
     """Write down which parents each step permits; False when none of i's permitted parent sets can have j."""
     rev.pair[0], rev.pair[1] = i, j
-    list_children(net, rev.children, rev.pair, int64(2))
-    for v in range(net.n):
+    list_children(dag, rev.children, rev.pair, int64(2))
+    for v in range(dag.n):
         rev.under_parent[v] = ZERO
         rev.under_child[v] = ZERO
-    mark_descendants(net, rev.children, i, rev.under_parent, BARRED)
+    mark_descendants(dag, rev.children, i, rev.under_parent, BARRED)
     if rev.under_parent[j] == BARRED:
         return False
-    mark_descendants(net, rev.children, j, rev.under_child, BARRED)
-    for v in range(net.n):
+    mark_descendants(dag, rev.children, j, rev.under_child, BARRED)
+    for v in range(dag.n):
         rev.under_either[v] = rev.under_parent[v] | rev.under_child[v]
     rev.under_parent[j] = PARTNER
     rev.under_child[i] = PARTNER

@@ -1,35 +1,35 @@
 """One edge at a time: flip an indicator (MC3), or add, delete or reverse an edge (ADR).
 
-All of them test the score first and acyclicity second: most proposals fail on the score, and a score from the memo
+All of them test the score first and acyclicity second: most proposals fail on the score, and a score from the cache
 costs far less than a search for cycles. A proposal that closes a cycle, like one that the prior forbids, means staying.
 
 The neighbourhood counts graphs with cycles too, so its sizes are known without a search: with d edges, additions number
-`room` = n(n − 1) − 2d (fewer where the prior forbids edges), deletions d, reversals d.
+`addable` = n(n − 1) − 2d (fewer where the prior forbids edges), deletions d, reversals d.
 """
 
 from __future__ import annotations
 
 import math
 
-from parnidag._jit import kernel
-from parnidag._random import below, happens
-from parnidag._types import int64
-from parnidag.memo import flipped_score
-from parnidag.net import (
+from parnidag.kernels.dag import (
     ABSENT,
-    Net,
+    Dag,
     add_edge,
+    addable_between,
     adjacent,
     child_of,
     has_detour,
     is_ancestor,
     odds,
     parent_of,
-    places,
     present,
     remove_edge,
 )
-from parnidag.prior import FREE
+from parnidag.kernels.jit import kernel
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.random import below, happens
+from parnidag.kernels.score_cache import flipped_score
+from parnidag.kernels.types import int64
 
 FLIP, ADD, DELETE, REVERSE = int64(0), int64(1), int64(2), int64(3)
 MOVES = ("flip", "add", "delete", "reverse")
@@ -37,97 +37,97 @@ THREE = int64(3)
 
 
 @kernel
-def adr_move(net: Net) -> int:
+def adr_move(dag: Dag) -> int:
     """Choose addition, deletion or reversal, each always with probability 1/3."""
-    return ADD + below(net.rng, THREE)
+    return ADD + below(dag.rng, THREE)
 
 
 @kernel
-def single_edge_step(net: Net, move: int) -> bool:
+def single_edge_step(dag: Dag, move: int) -> bool:
     """Try one move; True when the graph changed."""
     if move == FLIP:
-        return flip_any(net)
+        return flip_any(dag)
     if move == ADD:
-        return add_any(net)
+        return add_any(dag)
     if move == DELETE:
-        return delete_any(net)
-    return reverse_any(net)
+        return delete_any(dag)
+    return reverse_any(dag)
 
 
 @kernel
-def flip_any(net: Net) -> bool:
+def flip_any(dag: Dag) -> bool:
     """MC3: α = min{1, π(γ′)/π(γ)}."""
-    if net.free.size == 0:
+    if dag.free.size == 0:
         return False
-    code = int64(net.free[below(net.rng, net.free.size)])
+    code = int64(dag.free[below(dag.rng, dag.free.size)])
     i, j = parent_of(code), child_of(code)
-    if net.position[j, i] != ABSENT:
+    if dag.position[j, i] != ABSENT:
         return False
-    score = flipped_score(net, j, i)
-    if not happens(net.rng, math.exp(min(0.0, score - net.local[j]))):
+    score = flipped_score(dag, j, i)
+    if not happens(dag.rng, math.exp(min(0.0, score - dag.local[j]))):
         return False
-    if present(net, i, j):
-        remove_edge(net, i, j, score)
+    if present(dag, i, j):
+        remove_edge(dag, i, j, score)
         return True
-    if is_ancestor(net, j, i):
+    if is_ancestor(dag, j, i):
         return False
-    add_edge(net, i, j, score)
+    add_edge(dag, i, j, score)
     return True
 
 
 @kernel
-def add_any(net: Net) -> bool:
-    """Addition: α = min{1, π(γ′)/π(γ) · room/(d + 1)}, where room counts the pairs that could take an edge."""
-    if net.room == 0:
+def add_any(dag: Dag) -> bool:
+    """Addition: α = min{1, π(γ′)/π(γ) · addable/(d + 1)}, where addable counts the pairs that could take an edge."""
+    if dag.addable == 0:
         return False
-    code = random_absent(net)
+    code = random_absent(dag)
     i, j = parent_of(code), child_of(code)
-    score = flipped_score(net, j, i)
-    ratio = odds(score - net.local[j]) * (net.room / (net.edge_count + 1.0))
-    if not happens(net.rng, min(1.0, ratio)) or is_ancestor(net, j, i):
+    score = flipped_score(dag, j, i)
+    ratio = odds(score - dag.local[j]) * (dag.addable / (dag.edge_count + 1.0))
+    if not happens(dag.rng, min(1.0, ratio)) or is_ancestor(dag, j, i):
         return False
-    add_edge(net, i, j, score)
+    add_edge(dag, i, j, score)
     return True
 
 
 @kernel
-def delete_any(net: Net) -> bool:
-    """Deletion: α = min{1, π(γ′)/π(γ) · d/room′}."""
-    if net.edge_count == 0:
+def delete_any(dag: Dag) -> bool:
+    """Deletion: α = min{1, π(γ′)/π(γ) · d/addable′}."""
+    if dag.edge_count == 0:
         return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(dag.edges[below(dag.rng, dag.edge_count)])
     i, j = parent_of(code), child_of(code)
-    score = flipped_score(net, j, i)
-    ratio = odds(score - net.local[j]) * (net.edge_count / (net.room + places(net, i, j)))
-    if not happens(net.rng, min(1.0, ratio)):
+    score = flipped_score(dag, j, i)
+    ratio = odds(score - dag.local[j]) * (dag.edge_count / (dag.addable + addable_between(dag, i, j)))
+    if not happens(dag.rng, min(1.0, ratio)):
         return False
-    remove_edge(net, i, j, score)
+    remove_edge(dag, i, j, score)
     return True
 
 
 @kernel
-def reverse_any(net: Net) -> bool:
+def reverse_any(dag: Dag) -> bool:
     """Reversal: α = min{1, π(γ′)/π(γ)}, the number of edges stays."""
-    if net.edge_count == 0:
+    if dag.edge_count == 0:
         return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(dag.edges[below(dag.rng, dag.edge_count)])
     i, j = parent_of(code), child_of(code)
-    if net.status[j, i] != FREE:
+    if dag.status[j, i] != FREE:
         return False
-    without = flipped_score(net, j, i)
-    turned = flipped_score(net, i, j)
-    gain = without - net.local[j] + turned - net.local[i]
-    if not happens(net.rng, math.exp(min(0.0, gain))) or has_detour(net, i, j):
+    without = flipped_score(dag, j, i)
+    turned = flipped_score(dag, i, j)
+    gain = without - dag.local[j] + turned - dag.local[i]
+    if not happens(dag.rng, math.exp(min(0.0, gain))) or has_detour(dag, i, j):
         return False
-    remove_edge(net, i, j, without)
-    add_edge(net, j, i, turned)
+    remove_edge(dag, i, j, without)
+    add_edge(dag, j, i, turned)
     return True
 
 
 @kernel
-def random_absent(net: Net) -> int:
+def random_absent(dag: Dag) -> int:
     """Return the code of a free edge, uniform among those whose two nodes are not adjacent."""
     while True:
-        code = int64(net.free[below(net.rng, net.free.size)])
-        if not adjacent(net, parent_of(code), child_of(code)):
+        code = int64(dag.free[below(dag.rng, dag.free.size)])
+        if not adjacent(dag, parent_of(code), child_of(code)):
             return code

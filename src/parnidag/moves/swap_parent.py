@@ -13,28 +13,28 @@ from __future__ import annotations
 
 import math
 
-from parnidag._jit import kernel
-from parnidag._random import below, happens
-from parnidag._types import int64
-from parnidag.memo import family_score, write_family
-from parnidag.net import Net, add_edge, child_of, is_ancestor, parent_of, present, remove_edge
-from parnidag.prior import FREE
+from parnidag.kernels.dag import Dag, add_edge, child_of, is_ancestor, parent_of, present, remove_edge
+from parnidag.kernels.jit import kernel
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.random import below, happens
+from parnidag.kernels.score_cache import family_score, write_family
+from parnidag.kernels.types import int64
 
 
 @kernel
-def swap_parent_move(net: Net) -> bool:
+def swap_parent_move(dag: Dag) -> bool:
     """Replace one parent of one node; True when the graph changed."""
-    if net.edge_count == 0:
+    if dag.edge_count == 0:
         return False
-    code = int64(net.edges[below(net.rng, net.edge_count)])
+    code = int64(dag.edges[below(dag.rng, dag.edge_count)])
     i, j = parent_of(code), child_of(code)
-    other = below(net.rng, net.n)
-    if other == j or present(net, other, j) or net.status[other, j] != FREE:
+    other = below(dag.rng, dag.n)
+    if other == j or present(dag, other, j) or dag.status[other, j] != FREE:
         return False
-    write_family(net, j, i, other)
-    score = family_score(net, j, net.degree[j])
-    if not happens(net.rng, math.exp(min(0.0, score - net.local[j]))) or is_ancestor(net, j, other):
+    write_family(dag, j, i, other)
+    score = family_score(dag, j, dag.degree[j])
+    if not happens(dag.rng, math.exp(min(0.0, score - dag.local[j]))) or is_ancestor(dag, j, other):
         return False
-    remove_edge(net, i, j, score)
-    add_edge(net, other, j, score)
+    remove_edge(dag, i, j, score)
+    add_edge(dag, other, j, score)
     return True

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
-from parnidag._types import is_number
+from parnidag._util.text import did_you_mean, one_line
 from parnidag.errors import ParnidagError
+from parnidag.kernels.types import is_number
 from parnidag.results.record import RunRecord
-from parnidag.wording import did_you_mean, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.text import Text
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 Floats = NDArray[np.float64]
 

@@ -39,7 +39,7 @@ from parnidag.results.convergence import chain_probabilities, edge_disagreement,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
     from parnidag.results.record import RunRecord
 
 

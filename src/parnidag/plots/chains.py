@@ -29,7 +29,7 @@ from parnidag.results.convergence import merge_rounding
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 _BLOCKS = 40
 """Means that a trace shows of each chain, over as many stretches of draws."""

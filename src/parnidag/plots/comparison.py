@@ -29,7 +29,7 @@ from parnidag.results.differences import side_by_side
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 _VISIBLE = 0.01
 """Two results whose probabilities of an edge differ by less than this agree, however well both are known."""

@@ -15,7 +15,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 
-from parnidag.layout import Layout, layered
+from parnidag.graphs.drawing import Layout, layered
 from parnidag.plots._axes import (
     GREY,
     INK,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
     from matplotlib.text import Text
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 # Lengths are in units of the distance between layers, so that a picture keeps its proportions at any size.
 _FONT = 0.23

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.graph import topological_order
+from parnidag.graphs.adjacency import topological_order
 from parnidag.plots._axes import (
     PALE,
     PLAIN,
@@ -23,7 +23,7 @@ from parnidag.plots._axes import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 _NUMBERS_UP_TO = 12
 """Nodes up to which cells hold numbers."""

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from parnidag._types import is_number
 from parnidag.errors import ParnidagError
+from parnidag.kernels.types import is_number
 from parnidag.plots._axes import (
     EVIDENCE_COLOURS,
     EVIDENCE_MARKERS,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 _NAMES_UP_TO = 45
 """Edges up to which each has its name on the axis."""

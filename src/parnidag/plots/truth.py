@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from parnidag import metrics
-from parnidag.graphs.named import Graph
+from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import with_truth
 from parnidag.metrics.curves import candidates
 from parnidag.plots._axes import (
@@ -30,7 +30,7 @@ from parnidag.plots._axes import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 _THRESHOLDS = np.linspace(0.005, 1.0, 200)
 

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parnidag._util.writing import write_atomically
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.report.facts import as_script, page_data
@@ -16,12 +17,11 @@ from parnidag.report.figures import figures
 from parnidag.report.names import label, shown_name
 from parnidag.report.settings import column_table, reproducing_call, setting_groups
 from parnidag.report.words import answer, banner, chain_table, count_pairs, readings
-from parnidag.writing import write_atomically
 
 if TYPE_CHECKING:
     import os
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 ROWS_WITHOUT_SCRIPT = 50
 """Rows of the edge table that are there even where no script runs; the scripts begin with as many."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.graph import topological_order
+from parnidag.graphs.adjacency import topological_order
 from parnidag.report.names import shown_name
 from parnidag.report.picture import picture
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 Floats = NDArray[np.float64]
 

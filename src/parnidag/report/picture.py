@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.layout import layered
+from parnidag.graphs.drawing import layered
 from parnidag.report.names import box_width, label
 
 DRAWN_FROM = 0.1

@@ -16,9 +16,9 @@ from parnidag.results.mode_words import SHOWN_CHAINS, SHOWN_GROUPS, edge_label, 
 from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT
 
 if TYPE_CHECKING:
-    from parnidag.posterior import Posterior
     from parnidag.results.diagnostics import Diagnostics
     from parnidag.results.modes import ModeGroup
+    from parnidag.results.posterior import Posterior
 
 
 @dataclass(frozen=True)

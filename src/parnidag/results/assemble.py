@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._version import __version__
-from parnidag.graph import adjacency_from_codes, codes_of_arcs, edge_codes
-from parnidag.referee import Solution
+from parnidag.exact_solver.sums import Solution
+from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
 from parnidag.results.packing import pack_store
 from parnidag.results.record import RunRecord, pack_graphs
-from parnidag.run import ChainLog, Run
+from parnidag.run.chain_log import ChainLog
+from parnidag.run.loop import Run
 from parnidag.target import Target
 
 DETAILED_EDGES = 20_000
@@ -94,7 +95,7 @@ def _starts(run: Run) -> dict[str, Any]:
 
 def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
     """Return the best graph that the chains, or the sampler's own search, met."""
-    trace = max(run.logs, key=lambda log: float(log.chain.trace.floats[0])).chain.trace
+    trace = max(run.logs, key=lambda log: float(log.chain.recorder.floats[0])).chain.recorder
     score = float(trace.floats[0])
     found = run.found
     if found is not None and found.best is not None and found.log_posterior is not None and found.log_posterior > score:
@@ -158,7 +159,7 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             "tries": totals["tried"] / max(kept, 1),
             **run.sampler.gauges(log.chain),
         }
-        if log.chain.graph.integers[3:5].any():  # samplers on tables alone ask the memo for nothing
+        if log.chain.graph.integers[3:5].any():  # samplers on tables alone ask the cache for nothing
             figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
             figures["evaluations"] = totals["evaluations"] / max(totals["parni_iterations"], 1.0)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import one_line, shorten
 from parnidag.errors import ParnidagError
 from parnidag.results.edge_table import edge_figures
 from parnidag.results.record import RunRecord
-from parnidag.wording import one_line, shorten
 
 if TYPE_CHECKING:
-    from parnidag.posterior import Posterior
+    from parnidag.results.posterior import Posterior
 
 Floats = NDArray[np.float64]
 

@@ -67,7 +67,7 @@ def considered_edges(record: RunRecord) -> NDArray[np.bool_]:
     name = dict(record.settings.get("sampler") or {}).get("name")
     if not space or name not in RESTRICTED or space.get("plus_one"):
         return np.ones((n, n), bool)
-    from parnidag.space.searchspace import SearchSpace  # only here: it brings in the compiler
+    from parnidag.space.search_space import SearchSpace  # only here: it brings in the compiler
 
     return SearchSpace.read(record.nodes, space).considered
 

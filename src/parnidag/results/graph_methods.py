@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from parnidag._types import is_number
 from parnidag.errors import ParnidagError
-from parnidag.graph import adjacency_from_codes, topological_order
+from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
+from parnidag.kernels.types import is_number
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from parnidag.graphs.named import Graph
+    from parnidag.graphs.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class PosteriorGraphs:
         [Graph: CPDAG, 2 nodes, 1 edge, probability 1
           X0 — X1]
         """
-        from parnidag.graphs.named import Graph
+        from parnidag.graphs.graph import Graph
         from parnidag.results.summaries import top_classes
 
         nodes = self._record.nodes
@@ -230,7 +230,7 @@ class PosteriorGraphs:
         return self._named(consensus(self._probabilities), "dag")
 
     def _named(self, adjacency: NDArray[np.bool_], kind: Literal["dag", "digraph"], **known: float) -> Graph:
-        from parnidag.graphs.named import Graph
+        from parnidag.graphs.graph import Graph
 
         return Graph(self._record.nodes, adjacency, kind, probabilities=self._probabilities, **known)
 
@@ -280,7 +280,7 @@ class PosteriorGraphs:
         It counts as `parnidag.metrics.shd` does: an undirected edge of a CPDAG is one edge, a pair that a directed
         graph joins both ways (`graph` can have such) is two.
         """
-        from parnidag.graphs.named import as_graph
+        from parnidag.graphs.graph import as_graph
         from parnidag.results.summaries import expected_shd
 
         if reversal not in ("once", "twice"):

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, adjacency_from_codes
+from parnidag.graphs.adjacency import Adjacency, adjacency_from_codes
+from parnidag.graphs.ancestors import count_ancestors, count_blankets
+from parnidag.graphs.consensus import consensus as consensus
+from parnidag.graphs.consensus import expected_shd as expected_shd
 from parnidag.graphs.equivalence import compelled_edges, cpdag_codes
-from parnidag.graphs.hamming import consensus as consensus
-from parnidag.graphs.hamming import expected_shd as expected_shd
-from parnidag.graphs.packed import count_ancestors, count_blankets
 from parnidag.results.convergence import merge_rounding
 from parnidag.results.packing import fingerprints, number_graphs
 from parnidag.results.record import RunRecord, pack_graphs

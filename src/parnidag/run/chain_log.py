@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.graph import codes_of_arcs
+from parnidag.graphs.adjacency import codes_of_arcs
 from parnidag.run.draws import Block
 from parnidag.samplers.base import Chain, Sampler
 
@@ -66,7 +66,7 @@ class ChainLog:
                 self.counted = self.chain.graph.visits.ravel().copy()
                 self.counted_at = self.chain.iteration
                 self.at_tune_end = sampler.totals(self.chain)
-                self.chain.trace.integers[:2] = thin
+                self.chain.recorder.integers[:2] = thin
             else:
                 self.close_batch()
             self.boundaries.pop(0)
@@ -91,7 +91,7 @@ class ChainLog:
 
 def take_draws(chain: Chain) -> Block | None:
     """Empty the buffer of a chain; None if there was nothing in it."""
-    trace = chain.trace
+    trace = chain.recorder
     count = int(trace.integers[2])
     if count == 0:
         return None

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import one_line
+from parnidag._util.writing import why_not_writable
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.container import Container, write_container
 from parnidag.run.draws import FileStore
 from parnidag.samplers.state import Arrays, chain_state
-from parnidag.wording import one_line
-from parnidag.writing import why_not_writable
 
 FORMAT = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""

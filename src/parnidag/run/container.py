@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from parnidag._util.text import one_line
+from parnidag._util.writing import replacing
 from parnidag.errors import ParnidagError
-from parnidag.wording import one_line
-from parnidag.writing import replacing
 
 MANIFEST = "manifest.json"
 MOST_TEXT = 1 << 26

@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from parnidag._types import Floats
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
-from parnidag.graph import Adjacency
-from parnidag.progress import ChainStatus, Progress
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.types import Floats
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import Checkpointer
 from parnidag.run.draws import DrawStore, MemoryStore
 from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors, Pool, PoolBrokenError, open_pool
+from parnidag.run.progress import ChainStatus, Progress
 from parnidag.run.resume import Shared, begin_checkpoint, resume
 from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals, interruptibly
 from parnidag.run.workers import Segment, Work, base_of, here
 from parnidag.samplers.base import Prepared, Sampler, new_chain
-from parnidag.space.searchspace import SearchSpace
+from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
 PATIENCE_SECONDS = 1.0

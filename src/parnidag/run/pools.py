@@ -27,7 +27,7 @@ from functools import partial
 from multiprocessing import get_context, parent_process
 from typing import Any, TypeAlias
 
-from parnidag._cores import usable_cores
+from parnidag._util.cores import usable_cores
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.run.workers import (

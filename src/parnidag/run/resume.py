@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from parnidag._types import Floats, is_number
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, check_adjacency
+from parnidag.graphs.adjacency import Adjacency, check_adjacency
+from parnidag.kernels.types import Floats, is_number
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path, read_manifest, remove_leftovers
 from parnidag.run.container import Container
@@ -24,8 +24,8 @@ from parnidag.run.draws import FileStore
 from parnidag.run.plan import Plan, merging
 from parnidag.samplers.base import Prepared, Sampler, new_chain
 from parnidag.samplers.state import MOST_COUNT, expected_shapes, restored_chain
-from parnidag.space.searchspace import SearchSpace
-from parnidag.space.tables import DEFAULT_MEMORY, build_tables
+from parnidag.space.search_space import SearchSpace
+from parnidag.tables.build import DEFAULT_MEMORY, build_tables
 from parnidag.target import Target
 
 MOST_BATCHES = 10_000
@@ -293,7 +293,7 @@ def _log(
     if any(late <= early for early, late in pairwise(ends)) or ends[-1] != total:
         raise ValueError("its batches are in the past, or do not end where the run does")
     # Compiled code draws from the end of tuning on: all that says whether it has come must agree.
-    drawing = bool(chain.trace.integers[1])
+    drawing = bool(chain.recorder.integers[1])
     if (counted.size == n * n) is not drawing or (tuned is not None) is not drawing or counted.size not in (0, n * n):
         raise ValueError("it has not finished tuning and has")
     if not drawing and (boundaries[0] != plan.tune or lengths or counted_at):

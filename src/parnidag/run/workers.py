@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
-from parnidag.net import Scratch
+from parnidag.kernels.dag import Scratch
 from parnidag.run.chain_log import joined, take_draws
 from parnidag.run.draws import Block
 from parnidag.run.travel import Arrays, arrays_of, pack, unpack
 from parnidag.samplers.base import Chain, Sampler
-from parnidag.space.tables import CandidateTables
+from parnidag.tables.build import CandidateTables
 from parnidag.target import Target
 
 KEPT_RUNS = 4
@@ -195,7 +195,7 @@ def _moved(work: Work, chain: bytes, steps: int) -> Segment:
     moved = replace(unpack(chain, work.base), tables=work.tables, _scratch=scratch)
     segment = run_segment(work, moved, steps)
     work.scratches.append(moved.scratch(work.target))
-    moved.trace.draw_codes[:] = 0  # a buffer that was emptied need not travel
+    moved.recorder.draw_codes[:] = 0  # a buffer that was emptied need not travel
     return segment._replace(chain=_alone(moved))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from parnidag.samplers.order import IterativeMCMC, OrderMCMC
-from parnidag.samplers.parni import PARNI
+from parnidag.samplers.parni.settings import PARNI
 from parnidag.samplers.partition import PartitionMCMC
 from parnidag.samplers.rev import REV
-from parnidag.samplers.structure import ADR, MC3
+from parnidag.samplers.single_edge import ADR, MC3
 
 __all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC"]

@@ -14,14 +14,14 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from parnidag._random import random_state
-from parnidag._types import Floats, Integers
-from parnidag.graph import Adjacency
-from parnidag.net import GraphArrays, Scratch
-from parnidag.space.searchspace import SearchSpace
-from parnidag.space.tables import CandidateTables
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.dag import GraphArrays, Scratch
+from parnidag.kernels.random import random_state
+from parnidag.kernels.recorder import RecorderArrays, make_recorder
+from parnidag.kernels.types import Floats, Integers
+from parnidag.space.search_space import SearchSpace
+from parnidag.tables.build import CandidateTables
 from parnidag.target import Target, lay_graph
-from parnidag.trace import TraceArrays, make_trace
 
 BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
@@ -59,7 +59,7 @@ class Chain:
 
     index: int
     graph: GraphArrays
-    trace: TraceArrays
+    recorder: RecorderArrays
     own: Any = None
     """The sampler's own arrays (a NamedTuple)."""
     tables: CandidateTables | None = None
@@ -165,7 +165,7 @@ def new_chain(target: Target, graph: Adjacency, seed: int, index: int) -> Chain:
     arrays.rng[:] = random_state(seed, index)
     most = arrays.edges.size
     buffer_codes = max(BUFFERED_DRAWS * 4 * target.n_nodes, 2 * most)
-    chain = Chain(index, arrays, make_trace(most, buffer_codes, BUFFERED_DRAWS))
+    chain = Chain(index, arrays, make_recorder(most, buffer_codes, BUFFERED_DRAWS))
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain
 

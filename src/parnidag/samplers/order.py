@@ -16,18 +16,19 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry
-from parnidag._types import Integers, int64
-from parnidag.graph import Adjacency, random_topological_order
-from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
+from parnidag.graphs.adjacency import Adjacency, random_topological_order
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.jit import entry
+from parnidag.kernels.problem import Problem
+from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.types import Integers, int64
+from parnidag.samplers._graphs_of_orders import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
-from parnidag.samplers.drawing import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.space.expansion import check_expansion, expand
-from parnidag.space.layout import DrawArrays, TableArrays, open_tables
-from parnidag.space.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
-from parnidag.space.tables import make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
+from parnidag.tables.build import make_draws
+from parnidag.tables.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.target import Target
-from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
 SWAPS, RELOCATIONS = 5.0, 2.0
 """How often the larger moves are tried, see `make_order`."""
@@ -93,7 +94,7 @@ class OrderMCMC(DrawingSampler):
         scratch = chain.scratch(target)
         return int(
             advance_order(
-                target.problem, chain.graph, scratch, chain.trace, chain.tables.arrays, chain.own, int64(steps)
+                target.problem, chain.graph, scratch, chain.recorder, chain.tables.arrays, chain.own, int64(steps)
             )
         )
 
@@ -178,30 +179,30 @@ def advance_order(
     problem: Problem,
     graph: GraphArrays,
     scratch: Scratch,
-    trace_arrays: TraceArrays,
+    recorder_arrays: RecorderArrays,
     table_arrays: TableArrays,
     state: OrderState,
     steps: int,
 ) -> int:
     """Run order MCMC for at most `steps` iterations."""
-    net: Net = open_net(problem, graph, scratch)
-    trace = open_trace(trace_arrays)
+    dag: Dag = open_dag(problem, graph, scratch)
+    recorder = open_recorder(recorder_arrays)
     tables = open_tables(table_arrays, state.draws)
     run = open_order(state.walk)
     every = state.integers[0]
     done = int64(0)
-    if begin_segment(net, trace):
-        if net.now == ZERO:
+    if begin_segment(dag, recorder):
+        if dag.now == ZERO:
             value_all(tables, run)
-            draw_graph(net, tables, run.level, state.graph, False)
+            draw_graph(dag, tables, run.level, state.graph, False)
         while done < steps:
-            order_step(net.rng, tables, run)
-            if (net.now + ONE) % every == ZERO:
+            order_step(dag.rng, tables, run)
+            if (dag.now + ONE) % every == ZERO:
                 value_all(tables, run)  # so that rounding does not pile up over millions of moves
-                draw_graph(net, tables, run.level, state.graph, False)
+                draw_graph(dag, tables, run.level, state.graph, False)
             done += ONE
-            if not observe(net, trace):
+            if not observe(dag, recorder):
                 break
-    close_net(net, graph)
-    close_trace(trace, trace_arrays)
+    close_dag(dag, graph)
+    close_recorder(recorder, recorder_arrays)
     return done

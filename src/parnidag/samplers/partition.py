@@ -24,19 +24,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, kernel
-from parnidag._types import Integers, int64
-from parnidag.graph import Adjacency, topological_order
+from parnidag.graphs.adjacency import Adjacency, topological_order
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.problem import Problem
+from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.net import ABSENT, ONE, ZERO, GraphArrays, Net, Problem, Scratch, close_net, open_net
+from parnidag.samplers._graphs_of_orders import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Chain, Prepared, move_totals
-from parnidag.samplers.drawing import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
-from parnidag.space.layout import DrawArrays, TableArrays, Tables, open_tables
-from parnidag.space.partition_moves import MOVE_WEIGHTS, MOVES, partition_step
-from parnidag.space.partitions import Partition, PartitionArrays, make_partition, open_partition, sort_levels, value_all
-from parnidag.space.tables import CandidateTables, make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, open_tables
+from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.partition_moves import MOVE_WEIGHTS, MOVES, partition_step
+from parnidag.tables.partitions import (
+    Partition,
+    PartitionArrays,
+    make_partition,
+    open_partition,
+    sort_levels,
+    value_all,
+)
 from parnidag.target import Target
-from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
 
 class PartitionState(NamedTuple):
@@ -97,7 +105,7 @@ class PartitionMCMC(DrawingSampler):
         scratch = chain.scratch(target)
         return int(
             advance_partition(
-                target.problem, chain.graph, scratch, chain.trace, chain.tables.arrays, chain.own, int64(steps)
+                target.problem, chain.graph, scratch, chain.recorder, chain.tables.arrays, chain.own, int64(steps)
             )
         )
 
@@ -138,50 +146,50 @@ def advance_partition(
     problem: Problem,
     graph: GraphArrays,
     scratch: Scratch,
-    trace_arrays: TraceArrays,
+    recorder_arrays: RecorderArrays,
     table_arrays: TableArrays,
     state: PartitionState,
     steps: int,
 ) -> int:
     """Run partition MCMC for at most `steps` iterations."""
-    net: Net = open_net(problem, graph, scratch)
-    trace = open_trace(trace_arrays)
+    dag: Dag = open_dag(problem, graph, scratch)
+    recorder = open_recorder(recorder_arrays)
     tables = open_tables(table_arrays, state.draws)
     run = open_partition(state.walk)
     reversal = open_reversal(state.reversal)
     every = state.integers[0]
     done = ZERO
-    if begin_segment(net, trace):
-        if net.now == ZERO:
+    if begin_segment(dag, recorder):
+        if dag.now == ZERO:
             value_all(tables, run)
-            draw_graph(net, tables, run.level, state.graph, True)
+            draw_graph(dag, tables, run.level, state.graph, True)
         while done < steps:
-            partition_step(net.rng, tables, run)
-            if (net.now + ONE) % every == ZERO:
-                draw_graph(net, tables, run.level, state.graph, True)
-                reverse_edges(net, tables, run, reversal, every, state.reversals)
+            partition_step(dag.rng, tables, run)
+            if (dag.now + ONE) % every == ZERO:
+                draw_graph(dag, tables, run.level, state.graph, True)
+                reverse_edges(dag, tables, run, reversal, every, state.reversals)
             done += ONE
-            if not observe(net, trace):
+            if not observe(dag, recorder):
                 break
     state.walk.integers[0] = run.parts
-    close_net(net, graph)
-    close_trace(trace, trace_arrays)
+    close_dag(dag, graph)
+    close_recorder(recorder, recorder_arrays)
     return done
 
 
 @kernel
-def reverse_edges(net: Net, tables: Tables, run: Partition, reversal: Reversal, tries: int, counts: Integers) -> None:
+def reverse_edges(dag: Dag, tables: Tables, run: Partition, reversal: Reversal, tries: int, counts: Integers) -> None:
     """Try to reverse edges of the drawn graph, and take over the partition of the result."""
     for _ in range(tries):
         counts[0] += ONE
-        counts[1] += reversal_move(net, tables, reversal)
-    read_levels(net, run)
+        counts[1] += reversal_move(dag, tables, reversal)
+    read_levels(dag, run)
     sort_levels(run)
     value_all(tables, run)
 
 
 @kernel
-def read_levels(net: Net, run: Partition) -> None:
+def read_levels(dag: Dag, run: Partition) -> None:
     """Write the length of the longest path that ends in each node of the graph to `level`.
 
     Sweeps until nothing changes; the nodes are visited in the order of the last partition, mostly parents first.
@@ -194,7 +202,7 @@ def read_levels(net: Net, run: Partition) -> None:
         for place in range(run.n):
             j = run.order[place]
             height = ZERO
-            for k in range(net.degree[j]):
-                height = max(height, run.level[net.parents[j, k]] + ONE)
+            for k in range(dag.degree[j]):
+                height = max(height, run.level[dag.parents[j, k]] + ONE)
             is_rising |= height > run.level[j]
             run.level[j] = height

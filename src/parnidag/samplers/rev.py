@@ -7,19 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag._jit import entry, leaf
-from parnidag._random import happens
-from parnidag._types import Integers, int64, is_number
 from parnidag.errors import ParnidagError
+from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.jit import entry, leaf
+from parnidag.kernels.problem import Problem
+from parnidag.kernels.random import happens
+from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.types import Integers, int64, is_number
 from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
-from parnidag.net import ONE, GraphArrays, Net, Problem, Scratch, close_net, open_net
+from parnidag.samplers._on_tables import RestrictedSampler
 from parnidag.samplers.base import Chain, Prepared, move_totals
-from parnidag.samplers.restricted import RestrictedSampler
-from parnidag.space.layout import DrawArrays, TableArrays, Tables, open_tables
-from parnidag.space.tables import make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, open_tables
+from parnidag.tables.build import make_draws
 from parnidag.target import Target
-from parnidag.trace import TraceArrays, begin_segment, close_trace, observe, open_trace
 
 EDGE_REVERSAL = int64(4)
 """Counts after the moves of one edge."""
@@ -92,7 +93,7 @@ class REV(RestrictedSampler):
                 target.problem,
                 chain.graph,
                 scratch,
-                chain.trace,
+                chain.recorder,
                 chain.tables.arrays,
                 chain.own,
                 float(self.probability),
@@ -115,43 +116,43 @@ def advance_reversal(
     problem: Problem,
     graph: GraphArrays,
     scratch: Scratch,
-    trace_arrays: TraceArrays,
+    recorder_arrays: RecorderArrays,
     table_arrays: TableArrays,
     state: ReversalState,
     probability: float,
     steps: int,
 ) -> int:
     """Run REV for at most `steps` iterations."""
-    net: Net = open_net(problem, graph, scratch)
-    trace = open_trace(trace_arrays)
+    dag: Dag = open_dag(problem, graph, scratch)
+    recorder = open_recorder(recorder_arrays)
     tables = open_tables(table_arrays, state.draws)
     rev = open_reversal(state.reversal)
     done = int64(0)
-    if begin_segment(net, trace):
+    if begin_segment(dag, recorder):
         while done < steps:
-            move = mixed_move(net, probability)
-            accepted = mixed_step(net, tables, rev, move)
+            move = mixed_move(dag, probability)
+            accepted = mixed_step(dag, tables, rev, move)
             state.tried[move] += ONE
             state.accepted[move] += accepted
             done += ONE
-            if not observe(net, trace):
+            if not observe(dag, recorder):
                 break
-    close_net(net, graph)
-    close_trace(trace, trace_arrays)
+    close_dag(dag, graph)
+    close_recorder(recorder, recorder_arrays)
     return done
 
 
 @leaf
-def mixed_move(net: Net, probability: float) -> int:
+def mixed_move(dag: Dag, probability: float) -> int:
     """Choose an edge reversal with the given probability, else one of ADR's moves."""
-    if happens(net.rng, probability):
+    if happens(dag.rng, probability):
         return EDGE_REVERSAL
-    return adr_move(net)
+    return adr_move(dag)
 
 
 @leaf
-def mixed_step(net: Net, tables: Tables, rev: Reversal, move: int) -> bool:
+def mixed_step(dag: Dag, tables: Tables, rev: Reversal, move: int) -> bool:
     """Try one move; True when the graph changed."""
     if move == EDGE_REVERSAL:
-        return reversal_move(net, tables, rev)
-    return single_edge_step(net, move)
+        return reversal_move(dag, tables, rev)
+    return single_edge_step(dag, move)

@@ -14,23 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, topological_order
+from parnidag.graphs.adjacency import Adjacency, topological_order
+from parnidag.kernels.problem import FREE
 from parnidag.moves.node_swap import NodeSwapArrays
 from parnidag.moves.orphans import ChildLists
 from parnidag.moves.regroup import RegroupArrays
 from parnidag.moves.reversal import ReversalArrays
-from parnidag.prior import FREE
+from parnidag.samplers._graphs_of_orders import GraphDraw
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
-from parnidag.samplers.drawing import GraphDraw
-from parnidag.samplers.mixture import MixedArrays, MixtureArrays
 from parnidag.samplers.order import OrderState
+from parnidag.samplers.parni.adaptation import ParniArrays
+from parnidag.samplers.parni.mixture import MixedArrays, MixtureArrays
 from parnidag.samplers.partition import PartitionState
 from parnidag.samplers.rev import ReversalState
-from parnidag.samplers.structure import MoveCounts
-from parnidag.samplers.tuning import ParniArrays
-from parnidag.space.layout import DrawArrays
-from parnidag.space.orders import OrderArrays
-from parnidag.space.partitions import PartitionArrays
+from parnidag.samplers.single_edge import MoveCounts
+from parnidag.tables.arrays import DrawArrays
+from parnidag.tables.orders import OrderArrays
+from parnidag.tables.partitions import PartitionArrays
 from parnidag.target import Target
 
 Arrays = dict[str, NDArray[Any]]
@@ -168,8 +168,8 @@ KEPT: dict[type, Kept] = {
 
 def chain_state(chain: Chain) -> Arrays:
     """Return copies of all that a chain is made of and that cannot be made anew."""
-    graph, trace = chain.graph, chain.trace
-    edges, best = int(graph.integers[0]), int(trace.integers[3])
+    graph, recorder = chain.graph, chain.recorder
+    edges, best = int(graph.integers[0]), int(recorder.integers[3])
     state: Arrays = {
         "graph.edges": graph.edges[:edges],
         "graph.since": graph.since[:edges],
@@ -178,9 +178,9 @@ def chain_state(chain: Chain) -> Arrays:
         "graph.rng": graph.rng,
         "graph.integers": graph.integers,
         "graph.floats": graph.floats,
-        "trace.best": trace.best_codes[:best],
-        "trace.integers": trace.integers,
-        "trace.floats": trace.floats,
+        "recorder.best": recorder.best_codes[:best],
+        "recorder.integers": recorder.integers,
+        "recorder.floats": recorder.floats,
     }
     for path, kind, arrays in _parts(chain.own, "own"):
         state |= {f"{path}.{name}": getattr(arrays, name) for name in kind.fields}
@@ -198,7 +198,7 @@ def restored_chain(
     chain = new_chain(target, graph, seed, index)
     sampler.begin(target, prepared, chain, plan[0])
     _restore_graph(target, chain, state)
-    _restore_trace(target, chain, plan, state)
+    _restore_recorder(target, chain, plan, state)
     setting = _setting(target, prepared)
     for path, kind, arrays in _parts(chain.own, "own"):
         read = {name: _fitting(state, f"{path}.{name}", getattr(arrays, name)) for name in kind.fields}
@@ -222,7 +222,7 @@ def expected_shapes(target: Target, chain: Chain) -> dict[str, tuple[np.dtype[An
     most = chain.graph.edges.size
     expected: dict[str, tuple[np.dtype[Any], tuple[int | None, ...], int]] = {}
     for name, array in chain_state(chain).items():
-        varies = name in ("graph.edges", "graph.since", "trace.best")
+        varies = name in ("graph.edges", "graph.since", "recorder.best")
         expected[name] = (array.dtype, (None,) if varies else array.shape, most if varies else array.size)
     return expected
 
@@ -284,19 +284,22 @@ def _restore_graph(target: Target, chain: Chain, state: Arrays) -> None:
     graph.integers[2:] = integers[2:]
 
 
-def _restore_trace(target: Target, chain: Chain, plan: tuple[int, int], state: Arrays) -> None:
+def _restore_recorder(target: Target, chain: Chain, plan: tuple[int, int], state: Arrays) -> None:
     """Restore the best graph, and the countdown to the next draw, which follows from the number of iterations."""
-    trace, (tune, thin) = chain.trace, plan
-    _graph_of(target, state["trace.best"])
-    best, now = state["trace.best"], chain.iteration
-    integers, floats = _fitting(state, "trace.integers", trace.integers), _fitting(state, "trace.floats", trace.floats)
+    recorder, (tune, thin) = chain.recorder, plan
+    _graph_of(target, state["recorder.best"])
+    best, now = state["recorder.best"], chain.iteration
+    integers, floats = (
+        _fitting(state, "recorder.integers", recorder.integers),
+        _fitting(state, "recorder.floats", recorder.floats),
+    )
     drawing = bool(integers[1])
     countdown = [thin - (now - tune) % thin, thin] if drawing else [-1 - now, 0]
     fits = integers.tolist() == [*countdown, 0, best.size] and (now >= tune if drawing else now <= tune)
     if not fits or np.isnan(floats).any():
-        raise _unsound("trace")
-    trace.best_codes[: best.size] = best
-    trace.integers[:], trace.floats[:] = integers, floats
+        raise _unsound("recorder")
+    recorder.best_codes[: best.size] = best
+    recorder.integers[:], recorder.floats[:] = integers, floats
 
 
 def _fitting(state: Arrays, name: str, fresh: NDArray[Any]) -> NDArray[Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from parnidag.scores.bdeu import BDeu
 from parnidag.scores.custom import Compiled, PythonScore
-from parnidag.scores.discrete import BDeu
-from parnidag.scores.linear import BIC, BGe, Gaussian, GPrior
+from parnidag.scores.gaussian import BIC, BGe, Gaussian, GPrior
 from parnidag.scores.spline import Spline
 
 __all__ = ["BIC", "BDeu", "BGe", "Compiled", "GPrior", "Gaussian", "PythonScore", "Spline"]

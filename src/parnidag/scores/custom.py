@@ -15,11 +15,11 @@ import numba
 import numpy as np
 from numba import carray
 
-from parnidag._types import Bytes, Floats, is_number
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.scores.external import SIGNATURE, address_of
-from parnidag.scores.table import ScoreTable, function_table
+from parnidag.kernels.by_address import SIGNATURE, address_of
+from parnidag.kernels.problem import ScoreTable, function_table
+from parnidag.kernels.types import Bytes, Floats, is_number
 
 MOST_KNOWN = 1_000_000
 """Answers that are remembered across chains and tables."""

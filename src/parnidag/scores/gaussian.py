@@ -1,157 +1,369 @@
-"""The score of one node given its parents when relations are linear and noise is Gaussian: the shared kernel.
+"""Scores for linear relations with Gaussian noise: the paper's, Zellner's g-prior, BGe and BIC.
 
-What the members of the family leave of the data is a `ScoreTable`; they themselves are in `linear` and `spline`.
+All are matrices and coefficients for the one kernel in `gaussian` (see `table` for its formula).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
-from parnidag._jit import kernel
-from parnidag._types import Floats, Integers, int64
-from parnidag.scores.external import NO_FUNCTION, call_score
-from parnidag.scores.table import ScoreTable
+from parnidag._util.text import shorten
+from parnidag.data.table import Data
+from parnidag.errors import DataError, ParnidagError
+from parnidag.kernels.by_address import NO_FUNCTION
+from parnidag.kernels.problem import ScoreTable, gaussian_table
+from parnidag.kernels.types import Floats, Integers, is_number
 
-ONE = int64(1)
-
-
-@kernel
-def node_score(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
-    """Score `node` given its first `count` `parents`, sorted; `factor` is scratch of (their columns + 1) squared."""
-    if table.function != NO_FUNCTION:
-        return table.scale * call_score(table.function, node, parents, count, table.content)
-    gram = table.gram[table.pattern[node]]
-    first = table.first_column
-    own, child = table.own[node], table.child_column[node]
-    rows = int64(0)
-    explained = 0.0
-    log_determinant = 0.0
-    for k in range(count):
-        for column in range(first[parents[k]], first[parents[k] + 1]):
-            append_row(table, gram, parents, k, column, rows, factor)
-            value = gram[child, column]
-            for earlier in range(rows):
-                value -= factor[rows, earlier] * factor[earlier, factor.shape[1] - 1]
-            value /= factor[rows, rows]
-            factor[rows, factor.shape[1] - 1] = value
-            explained += value * value
-            log_determinant += math.log(factor[rows, rows])
-            rows += ONE
-    residual = sound(own - table.mix * explained, own)
-    a, b, c = coefficients_of(table, node, rows)
-    return a + b * 2.0 * log_determinant + c * math.log(residual)
+LEAST_G, MOST_G = 1e-8, 1e12
+"""Slab variances between which the arithmetic is sound."""
+SINGULAR = 1e-11
+"""The least eigenvalue of a correlation matrix that is no rounding."""
+MOST_SETS = 2000
+"""Sets of columns that are checked one by one."""
 
 
-@kernel
-def append_row(
-    table: ScoreTable, gram: Floats, parents: Integers, last: int, new: int, row: int, factor: Floats
-) -> None:
-    """Append row `row` to the Cholesky factor of the columns before `new`, the last of which may be its node's own."""
-    first = table.first_column
-    residual = gram[new, new]
-    column = int64(0)
-    for k in range(last + 1):
-        for other in range(first[parents[k]], first[parents[k] + 1]):
-            if other == new:
-                break
-            value = gram[new, other]
-            for earlier in range(column):
-                value -= factor[row, earlier] * factor[column, earlier]
-            value /= factor[column, column]
-            factor[row, column] = value
-            residual -= value * value
-            column += ONE
-    factor[row, row] = math.sqrt(sound(residual, gram[new, new]))
+class Moments(NamedTuple):
+    """Cross products over the rows that each group of nodes may use."""
+
+    grams: Floats
+    """Centred on these rows (patterns × n × n)."""
+    counts: Floats
+    """Numbers of rows (patterns)."""
+    pattern: Integers
+    """The group of each node (n)."""
+
+    def own(self) -> Floats:
+        """Return the diagonal, each node's from its own rows."""
+        nodes = np.arange(len(self.pattern))
+        return np.asarray(self.grams[self.pattern, nodes, nodes])
 
 
-@kernel
-def coefficients_of(table: ScoreTable, node: int, columns: int) -> tuple[float, float, float]:
-    """Return A, B and C of a node for so many columns of parents."""
-    row = table.coefficients[table.pattern[node]]
-    return row[0, columns], row[1, columns], row[2, columns]
+def standardised_moments(data: Data) -> Moments:
+    """Return the moments of the columns in units of their standard deviation over all rows."""
+    pattern, groups = data.patterns()
+    grams = [data.scaled_gram(rows) for rows in groups]
+    counts = [data.count_rows(rows) for rows in groups]
+    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
 
 
-class Walk(NamedTuple):
-    """Factors along one branch of a tree of parent sets, for every node that might be the next parent.
+def without_flat_columns(grams: Floats) -> Floats:
+    """Let columns that do not vary in some rows explain nothing there, instead of leaving 0/0."""
+    columns = np.arange(grams.shape[1])
+    diagonal = grams[:, columns, columns]
+    grams[:, columns, columns] = np.where(diagonal > 0.0, diagonal, 1.0)
+    return grams
 
-    Row d belongs to the first d parents of the branch. With it, scoring one more parent takes a few operations.
+
+def columns_up_to(n: int) -> Floats:
+    """Return 0, 1, … n − 1: how many columns a node's parents may have."""
+    return np.arange(n, dtype=float)
+
+
+def check_slab(g: object, argument: str = "g") -> None:
+    """Refuse a slab variance that is no positive number."""
+    if not is_number(g) or not LEAST_G <= float(g) <= MOST_G:  # type: ignore[arg-type]
+        raise ParnidagError(
+            f"{argument} must be a positive number (the slab variance), from {LEAST_G:g} to {MOST_G:g}, got {g!r}"
+        )
+
+
+def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "g") -> None:
+    """Refuse a slab so wide that it does not tell apart columns that depend on each other; the default never is."""
+    if g * float(rows.max()) * SINGULAR > 1.0 and any(map(is_singular, matrices)):
+        raise DataError(
+            f"some columns are linear combinations of others, which {argument}={g:g} cannot tell apart in double "
+            f"precision; use a smaller {argument}"
+        )
+
+
+class GaussianFamily:
+    """What the scores of the family have in common."""
+
+    def function(self) -> int:
+        """There is no function of their own."""
+        return NO_FUNCTION
+
+
+@dataclass(frozen=True)
+class Gaussian(GaussianFamily):
+    """The paper's score: spike-and-slab linear regression of each node on its parents (Appendix A).
+
+    Coefficients have the prior Normal(0, g σ²), noise variances p(σ²) ∝ 1/σ²; both are integrated out. The columns are
+    centred and divided by their standard deviation first. Every constant of the marginal likelihood is included.
+    This score is not score-equivalent: graphs that imply the same independences can score differently.
+
+    Parameters
+    ----------
+    g
+        Prior variance of a coefficient relative to the noise variance; 10 in the paper.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.Gaussian(g=10)
+    Gaussian(g=10)
     """
 
-    solved: Floats
-    """The rows of L⁻¹ M, for all nodes (depth × n)."""
-    left: Floats
-    """What the parents leave of each M_ll (depth + 1 × n)."""
-    shared: Floats
-    """What they leave of each M_jl, for the child j (depth + 1 × n)."""
-    sums: Floats
-    """log det M_PP and the explained part of M_jj (depth + 1 × 2)."""
+    g: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_slab(self.g)
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        moments = standardised_moments(data)
+        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
+        coefficients = np.empty((len(rows), 3, data.n_nodes))
+        coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log(float(self.g))
+        coefficients[:, 1] = -0.5
+        coefficients[:, 2] = -rows / 2
+        shifted = moments.grams + np.eye(data.n_nodes) / float(self.g)
+        refuse_wide_slab(shifted, rows, float(self.g))
+        return gaussian_table(shifted, moments.own(), coefficients, moments.pattern)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "Gaussian", "g": float(self.g)}
 
 
-def make_walk(n_nodes: int, depth: int) -> Walk:
-    """Return working memory for branches of at most `depth` parents."""
-    shape = (depth + 1, n_nodes)
-    return Walk(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros((depth + 1, 2)))
+def flat_constant(rows: Floats) -> Floats:
+    """Return log Γ(N/2) − N/2 log π: what the flat prior on log σ² leaves for every node."""
+    return np.asarray(gammaln(rows / 2) - rows / 2 * math.log(math.pi))
 
 
-@kernel
-def begin_walk(table: ScoreTable, node: int, walk: Walk) -> None:
-    """Stand at the empty parent set of `node`."""
-    gram = table.gram[table.pattern[node]]
-    for l in range(table.own.size):
-        walk.left[0, l] = gram[l, l]
-        walk.shared[0, l] = gram[node, l]
-    walk.sums[0, 0] = 0.0
-    walk.sums[0, 1] = 0.0
+def is_singular(matrix: Floats) -> bool:
+    """Ask whether columns depend on each other so nearly that factorising their matrix would give rounding errors.
+
+    That is, whether the matrix, scaled to a diagonal of 1, has an eigenvalue below `SINGULAR`: variances that are left
+    then have relative errors up to about 10⁻⁴.
+    """
+    root = np.sqrt(np.diagonal(matrix))
+    try:
+        np.linalg.cholesky(matrix / root[:, None] / root - SINGULAR * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return True
+    return False
 
 
-@kernel
-def append_parent(table: ScoreTable, node: int, parent: int, depth: int, walk: Walk) -> None:
-    """Append `parent` to the first `depth` parents of the branch, O(depth · n) for all next parents together."""
-    gram = table.gram[table.pattern[node]]
-    row, left, shared = walk.solved[depth], walk.left, walk.shared
-    for l in range(row.size):
-        row[l] = gram[parent, l]
-    for k in range(depth):
-        above = walk.solved[k]
-        factor = above[parent]
-        for l in range(row.size):
-            row[l] -= factor * above[l]
-    pivot = math.sqrt(sound(left[depth, parent], gram[parent, parent]))
-    for l in range(row.size):
-        row[l] /= pivot
-    own = row[node]
-    for l in range(row.size):
-        left[depth + 1, l] = left[depth, l] - row[l] * row[l]
-        shared[depth + 1, l] = shared[depth, l] - own * row[l]
-    walk.sums[depth + 1, 0] = walk.sums[depth, 0] + 2.0 * math.log(pivot)
-    walk.sums[depth + 1, 1] = walk.sums[depth, 1] + own * own
+def refuse_dependent(data: Data, moments: Moments, spare: int, reason: str) -> None:
+    """Refuse columns that are linear combinations of others in the rows that some nodes use.
+
+    Those that matter are a node and its parents, which must be fewer than rows; with `spare` 1 the parents alone.
+    """
+    for group, (gram, rows) in enumerate(zip(moments.grams, moments.counts, strict=True)):
+        if rows > data.n_nodes and not is_singular(gram):
+            continue  # then no part of it is
+        if any(is_singular(gram[np.ix_(columns, columns)]) for columns in _sets_to_check(gram, int(rows), spare)):
+            nodes = shorten([data.names[j] for j in np.flatnonzero(moments.pattern == group).tolist()])
+            where = f" in the rows without interventions on {nodes}" if rows < data.n_rows else ""
+            raise DataError(f"some columns are linear combinations of others{where}: {reason}")
 
 
-@kernel
-def walk_score(table: ScoreTable, node: int, depth: int, walk: Walk) -> float:
-    """Score `node` given the first `depth` parents of the branch."""
-    own = table.own[node]
-    residual = sound(own - table.mix * walk.sums[depth, 1], own)
-    a, b, c = coefficients_of(table, node, depth)
-    return a + b * walk.sums[depth, 0] + c * math.log(residual)
+def _sets_to_check(gram: Floats, rows: int, spare: int) -> Iterator[Sequence[int]]:
+    """Give the pair that is most alike, and all sets of the largest size there can be.
+
+    Where there would be too many, they are of a smaller size: few rows leave very many sets, and to find those that
+    depend on each other is a search of its own.
+    """
+    n = len(gram)
+    most = min(n, rows - 1) - spare
+    if most >= 2:
+        root = np.sqrt(np.diagonal(gram))
+        alike = np.triu(np.abs(gram / root[:, None] / root), 1)
+        yield np.unravel_index(int(alike.argmax()), alike.shape)  # type: ignore[misc]
+    yield from combinations(range(n), max((k for k in range(3, most + 1) if math.comb(n, k) <= MOST_SETS), default=0))
 
 
-@kernel
-def walk_score_with(table: ScoreTable, node: int, extra: int, depth: int, walk: Walk) -> float:
-    """Score `node` given the first `depth` parents of the branch and one more."""
-    own = table.own[node]
-    gram = table.gram[table.pattern[node]]
-    pivot = sound(walk.left[depth, extra], gram[extra, extra])
-    shared = walk.shared[depth, extra]
-    residual = sound(own - table.mix * (walk.sums[depth, 1] + shared * shared / pivot), own)
-    a, b, c = coefficients_of(table, node, depth + 1)
-    return a + b * (walk.sums[depth, 0] + math.log(pivot)) + c * math.log(residual)
+@dataclass(frozen=True)
+class GPrior(GaussianFamily):
+    """Zellner's g-prior: coefficients are Normal(0, g σ² (XᵀX)⁻¹), so that their scale follows the data's.
+
+    The remark of the paper's Appendix A. Otherwise as `Gaussian`; it is not score-equivalent either. Sets of N − 1 or
+    more parents, which leave no row to learn from, have probability 0. Parents that are linear combinations of each
+    other have no such prior, and are refused.
+
+    Parameters
+    ----------
+    g
+        Weight of the prior: one row's worth with N (the unit information prior), which None stands for.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.GPrior()
+    GPrior(g=None)
+    """
+
+    g: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.g is not None:
+            check_slab(self.g)
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        moments = standardised_moments(data)
+        g = float(data.n_rows if self.g is None else self.g)
+        spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
+        refuse_dependent(data, moments, spare, "they have no g-prior; use another score, such as Gaussian")
+        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
+        coefficients = np.zeros((len(rows), 3, data.n_nodes))
+        coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log1p(g)
+        coefficients[:, 0][q >= rows - 1] = -np.inf
+        coefficients[:, 2] = -rows / 2
+        return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern, mix=g / (1 + g))
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "GPrior", "g": None if self.g is None else float(self.g)}
 
 
-@kernel
-def sound(left: float, whole: float) -> float:
-    """Return what is left of a variance; rounding may push that of a nearly collinear set to zero or below."""
-    return max(left, 1e-15 * whole)
+@dataclass(frozen=True)
+class BIC(GaussianFamily):
+    """The Bayesian information criterion of linear regressions, −BIC/2: an approximation that needs no prior.
+
+    It is the largest log likelihood of the standardised columns less ½ log N for every coefficient, intercept and
+    variance; graphs that imply the same independences score the same. Sets of N − 1 or more parents are ruled out.
+    """
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        moments = standardised_moments(data)
+        refuse_dependent(data, moments, 0, "their BIC is infinite; use another score")
+        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
+        coefficients = np.zeros((len(rows), 3, data.n_nodes))
+        coefficients[:, 0] = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
+        coefficients[:, 0][q >= rows - 1] = -np.inf
+        coefficients[:, 2] = -rows / 2
+        return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": "BIC"}
+
+
+@dataclass(frozen=True)
+class BGe(GaussianFamily):
+    """Bayesian Gaussian score-equivalent: a normal-Wishart prior on mean and precision of all nodes together.
+
+    The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42), on
+    the data as given. Graphs that imply the same independences score the same. The prior covariance has equal
+    variances, so columns should be on comparable scales: with ``standardise=True`` they are divided by their standard
+    deviations first. Columns whose means are about 10⁶ standard deviations from the prior mean, where rounding would
+    decide, are refused.
+
+    Parameters
+    ----------
+    alpha_mu
+        How many rows' worth the prior mean counts.
+    alpha_w
+        Degrees of freedom of the Wishart prior, more than n + 1 for n nodes; None means n + alpha_mu + 1.
+    mean
+        The prior mean of each column, or one number for all; None means 0.
+    standardise
+        Whether columns are centred and divided by their standard deviations first.
+
+    Examples
+    --------
+    >>> from parnidag import scores
+    >>> scores.BGe(alpha_mu=0.5)
+    BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=False)
+    """
+
+    alpha_mu: float = 1.0
+    alpha_w: float | None = None
+    mean: float | Sequence[float] | None = None
+    standardise: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive(self.alpha_mu, "alpha_mu")
+        if self.alpha_w is not None:
+            check_positive(self.alpha_w, "alpha_w")
+        if not isinstance(self.standardise, bool):
+            raise ParnidagError(f"standardise must be True or False, got {self.standardise!r}")
+        if self.mean is not None:
+            numbers = as_numbers(self.mean)
+            if not is_number(self.mean):
+                object.__setattr__(self, "mean", numbers)
+
+    def table(self, data: Data) -> ScoreTable:
+        """Reduce the data to the matrices and coefficients of this score."""
+        n, alpha_mu = data.n_nodes, float(self.alpha_mu)
+        alpha_w = n + alpha_mu + 1 if self.alpha_w is None else float(self.alpha_w)
+        if alpha_w <= n + 1:
+            raise ParnidagError(f"alpha_w must be more than n + 1 = {n + 1} for {n} nodes, got {self.alpha_w!r}")
+        pattern, grams, means, rows = self._moments(data)
+        prior_scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
+        off = means - self._prior_mean(n)
+        weight = (rows * alpha_mu / (rows + alpha_mu))[:, None, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrices = grams + weight * off[:, :, None] * off[:, None, :] + prior_scale * np.eye(n)
+        if not np.isfinite(matrices).all() or any(map(is_singular, matrices)):
+            raise DataError(
+                "BGe cannot tell the columns apart in double precision: they are nearly linear combinations of others, "
+                "or their means are too far from the prior mean beside their spread; "
+                + ("use a larger alpha_mu" if self.standardise else "use standardise=True")
+            )
+        q, rows = columns_up_to(n), rows[:, None]
+        before, after = (alpha_w - n + q + 1) / 2, (rows + alpha_w - n + q + 1) / 2
+        coefficients = np.empty((len(rows), 3, n))
+        coefficients[:, 0] = (
+            -rows / 2 * math.log(math.pi)
+            + 0.5 * np.log(alpha_mu / (rows + alpha_mu))
+            + gammaln(after)
+            - gammaln(before)
+            + (alpha_w - n + 2 * q + 1) / 2 * math.log(prior_scale)
+        )
+        coefficients[:, 1] = -0.5
+        coefficients[:, 2] = -after
+        nodes = np.arange(n)
+        return gaussian_table(matrices, matrices[pattern, nodes, nodes], coefficients, pattern)
+
+    def _moments(self, data: Data) -> tuple[Integers, Floats, Floats, Floats]:
+        """Return the groups of nodes, and for each its centred cross products, means and number of rows."""
+        pattern, groups = data.patterns()
+        moments = data.scaled_moments if self.standardise else data.centred_gram
+        grams, means = zip(*(moments(rows) for rows in groups), strict=True)
+        counts = np.array([data.count_rows(rows) for rows in groups], float)
+        return pattern, np.array(grams), np.array(means), counts
+
+    def _prior_mean(self, n: int) -> Floats:
+        mean = np.asarray(0.0 if self.mean is None else self.mean, float)
+        if mean.shape not in ((), (n,)):
+            raise ParnidagError(f"mean must be one number or {n} of them, one a node, got {mean.size}")
+        return np.broadcast_to(mean, (n,))
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        mean = self.mean if self.mean is None or is_number(self.mean) else list(self.mean)  # type: ignore[arg-type]
+        return {
+            "name": "BGe",
+            "alpha_mu": float(self.alpha_mu),
+            "alpha_w": None if self.alpha_w is None else float(self.alpha_w),
+            "mean": mean,
+            "standardise": self.standardise,
+        }
+
+
+def check_positive(value: object, argument: str) -> None:
+    """Refuse what is no positive number."""
+    if not is_number(value) or not LEAST_G <= float(value) <= MOST_G:  # type: ignore[arg-type]
+        raise ParnidagError(f"{argument} must be a positive number, from {LEAST_G:g} to {MOST_G:g}, got {value!r}")
+
+
+def as_numbers(given: object) -> tuple[float, ...]:
+    """Return the numbers of a list, which keeps the settings comparable."""
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.ndim > 1 or not np.isfinite(values).all():
+        raise ParnidagError(f"mean must be a number, a list of numbers or None, got {given!r}")
+    return tuple(values.ravel().tolist())

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parnidag._types import Flags, Floats, Integers
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.nodes import as_index
-from parnidag.scores.linear import (
+from parnidag.graphs.nodes import as_index
+from parnidag.kernels.problem import ScoreTable, gaussian_table
+from parnidag.kernels.types import Flags, Floats, Integers
+from parnidag.scores.gaussian import (
     GaussianFamily,
     Moments,
     check_slab,
@@ -20,7 +21,6 @@ from parnidag.scores.linear import (
     refuse_wide_slab,
     without_flat_columns,
 )
-from parnidag.scores.table import ScoreTable, gaussian_table
 
 MOST_COLUMNS = 20
 MOST_MEMORY = 4e9

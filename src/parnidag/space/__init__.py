@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parnidag.space.iterative import iterative
-from parnidag.space.searchspace import SearchSpace
-from parnidag.space.skeleton import Skeleton, pc
+from parnidag.space.pc import Skeleton, pc
+from parnidag.space.search_space import SearchSpace
 
 __all__ = ["SearchSpace", "Skeleton", "iterative", "pc"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from parnidag.data.table import Data
-from parnidag.prior import FREE
+from parnidag.kernels.problem import FREE
 from parnidag.space.expansion import candidate_limit, expand, strongest
 from parnidag.space.neighbours import neighbours
-from parnidag.space.searchspace import SearchSpace
+from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
 FEW_NODES = 12

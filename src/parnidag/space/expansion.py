@@ -20,20 +20,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._jit import entry
-from parnidag._random import RandomState, random_state
-from parnidag._types import Floats, int64, is_number
 from parnidag.errors import ParnidagError
-from parnidag.graph import Adjacency, random_topological_order
-from parnidag.net import ONE
-from parnidag.nodes import as_index
-from parnidag.prior import FREE
-from parnidag.space.layout import DrawArrays, TableArrays, open_tables
-from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, value_all
+from parnidag.graphs.adjacency import Adjacency, random_topological_order
+from parnidag.graphs.nodes import as_index
+from parnidag.kernels.dag import ONE
+from parnidag.kernels.jit import entry
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.random import RandomState, random_state
+from parnidag.kernels.types import Floats, int64, is_number
 from parnidag.space.search import RELOCATIONS, SEARCH_KEY, SWAPS, best_inside, search
-from parnidag.space.searchspace import Round, SearchSpace
-from parnidag.space.sums import ANY, subset_below, weigh_columns
-from parnidag.space.tables import DEFAULT_MEMORY, CandidateTables, build_tables, make_draws, table_bytes
+from parnidag.space.search_space import Round, SearchSpace
+from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
+from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables, build_tables, make_draws, table_bytes
+from parnidag.tables.orders import OrderArrays, make_order, open_order, order_step, value_all
+from parnidag.tables.sums import ANY, subset_below, weigh_columns
 from parnidag.target import Target
 
 MOST_QUIET_ROUNDS = 3

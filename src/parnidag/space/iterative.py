@@ -5,18 +5,18 @@ from __future__ import annotations
 import secrets
 from typing import Any, Literal
 
-from parnidag._types import is_number
 from parnidag.data.table import as_data
 from parnidag.errors import ParnidagError
-from parnidag.nodes import as_index
-from parnidag.prior import EdgePrior
-from parnidag.scores.choice import choose_score
-from parnidag.scores.table import Score
+from parnidag.graphs.nodes import as_index
+from parnidag.kernels.types import is_number
+from parnidag.priors.edge_prior import EdgePrior
+from parnidag.scores.base import Score
+from parnidag.scores.by_name import choose_score
 from parnidag.space.expansion import check_expansion, expand
-from parnidag.space.given import as_space
 from parnidag.space.neighbours import neighbours, pc_fits
-from parnidag.space.searchspace import SearchSpace
-from parnidag.space.tables import DEFAULT_MEMORY
+from parnidag.space.read import as_space
+from parnidag.space.search_space import SearchSpace
+from parnidag.tables.build import DEFAULT_MEMORY
 from parnidag.target import Target
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.data.table import Data
-from parnidag.space.skeleton import pc
+from parnidag.space.pc import pc
 from parnidag.target import Target
 
 

@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from parnidag._cores import usable_cores
-from parnidag._jit import entry, kernel
-from parnidag._random import RandomState, random_state
-from parnidag._types import Floats, Integers, int64
-from parnidag.graph import Adjacency, random_topological_order
-from parnidag.space.layout import DrawArrays, TableArrays, open_tables
-from parnidag.space.orders import OrderArrays, make_order, open_order, order_step, relocate, value_all
-from parnidag.space.tables import CandidateTables, make_draws
+from parnidag._util.cores import usable_cores
+from parnidag.graphs.adjacency import Adjacency, random_topological_order
+from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.random import RandomState, random_state
+from parnidag.kernels.types import Floats, Integers, int64
+from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
+from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.orders import OrderArrays, make_order, open_order, order_step, relocate, value_all
 
 STEPS_A_NODE, FEWEST_STEPS = 200, 10_000
 """Length of the random part of a search that begins anywhere."""

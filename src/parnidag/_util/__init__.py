@@ -1,0 +1,1 @@
+"""Small helpers that any floor may use: texts, files, checks of numbers."""

@@ -1,0 +1,1 @@
+"""The posterior without sampling: sums over all graphs of few nodes, and independent draws."""

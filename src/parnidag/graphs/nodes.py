@@ -1,0 +1,149 @@
+"""Nodes by name or by index: what a node, an edge or a matrix of edges means among the nodes of the data."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._util.text import did_you_mean
+from parnidag.errors import PriorError
+
+Node = str | int
+Edge = tuple[Node, Node]
+
+SIZE_ADVICE = "rows are parents, columns children, in the order of the data"
+"""What a user needs to know of every n × n array, for messages."""
+
+
+class Nodes:
+    """The nodes of a problem, and what edges given by name or index mean among them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = list(names)
+        self.size = len(self.names)
+        if self.size < 2:
+            raise PriorError(f"a prior over graphs needs at least 2 nodes; got {self.size}")
+        self._indices = {name: index for index, name in enumerate(self.names)}
+
+    def index(self, node: Node, argument: str) -> int:
+        """Find a node; `argument` is what an error names."""
+        if isinstance(node, str):
+            if node in self._indices:
+                return self._indices[node]
+            raise PriorError(f"{argument}: unknown node {node!r}; {did_you_mean(node, self.names)}")
+        if node >= self.size:
+            raise PriorError(f"{argument}: index {node} is out of range; there are {self.size} nodes, the first is 0")
+        return node
+
+    def edge(self, edge: Edge, argument: str) -> tuple[int, int]:
+        """Find the parent and the child of an edge."""
+        parent, child = (self.index(node, argument) for node in edge)
+        if parent == child:
+            raise PriorError(f"{argument}: {edge[0]!r} → {edge[1]!r} leads from {self.names[parent]} to itself")
+        return parent, child
+
+    def mask(self, edges: Any, argument: str) -> NDArray[np.bool_]:
+        """Mark the edges in an n × n array; the diagonal is False."""
+        if isinstance(edges, np.ndarray):
+            self._check_shape(edges, argument)
+            return np.asarray(edges & ~np.eye(self.size, dtype=bool))
+        mask = np.zeros((self.size, self.size), dtype=bool)
+        for edge in edges:
+            mask[self.edge(edge, argument)] = True
+        return mask
+
+    def numbers(self, log_odds: Any) -> NDArray[np.float64]:
+        """Put numbers given for single edges into an n × n array; 0 for all others and on the diagonal."""
+        if isinstance(log_odds, np.ndarray):
+            self._check_shape(log_odds, "log_odds")
+            return np.where(np.eye(self.size, dtype=bool), 0.0, log_odds)
+        numbers = np.zeros((self.size, self.size))
+        seen: set[tuple[int, int]] = set()
+        for edge, x in (log_odds or {}).items():
+            place = self.edge(edge, "log_odds")
+            if place in seen:
+                raise PriorError(f"log_odds: {self.arrow(place)} is given twice, by name and by index")
+            seen.add(place)
+            numbers[place] = x
+        return numbers
+
+    def places(self, tiers: Any) -> list[list[int]]:
+        """Find the nodes of each tier."""
+        return [[self.index(node, "tiers") for node in tier] for tier in tiers or ()]
+
+    def against_tiers(self, tiers: Any) -> NDArray[np.bool_]:
+        """Mark the edges that lead from a later tier to an earlier one."""
+        places = self.places(tiers)
+        refuse_repeated([self.names[place] for tier in places for place in tier])
+        tier_of = np.full(self.size, np.nan)  # comparisons with NaN are false: a node in no tier is free
+        for number, tier in enumerate(places):
+            tier_of[tier] = number
+        return np.asarray(np.greater.outer(tier_of, tier_of))
+
+    def named(self, mask: NDArray[np.bool_], most: int) -> list[list[str]]:
+        """List the marked edges as pairs of names, row by row; no more than `most`."""
+        return [[self.names[i], self.names[j]] for i, j in np.argwhere(mask)[:most].tolist()]
+
+    def arrow(self, edge: Sequence[int]) -> str:
+        """Write an edge as "parent → child"."""
+        return " → ".join(self.names[node] for node in edge)
+
+    def _check_shape(self, array: NDArray[Any], argument: str) -> None:
+        if array.shape != (self.size, self.size):
+            size = f"{array.shape[0]} × {array.shape[1]}"
+            raise PriorError(f"{argument}: the array is {size}, but there are {self.size} nodes ({SIZE_ADVICE})")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks that need no names
+
+
+def checked_edge(edge: object, argument: str) -> Edge:
+    """Check the form of a (parent, child) pair."""
+    if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+        raise PriorError(f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')]")
+    parent, child = (checked_node(node, argument) for node in edge)
+    if parent == child:
+        raise PriorError(f"{argument}: {parent!r} → {child!r} leads from a node to itself")
+    return parent, child
+
+
+def checked_node(node: object, argument: str) -> Node:
+    """Check that a node is given by a name or by an index from 0 on."""
+    if isinstance(node, str):
+        return str(node)
+    index = as_index(node)
+    if index is None:
+        raise PriorError(f"{argument}: {node!r} is not a node; give its name (str) or its index (int)")
+    if index < 0:
+        raise PriorError(f"{argument}: index {index} is negative; indices start at 0")
+    return index
+
+
+def refuse_repeated(nodes: Sequence[Node]) -> None:
+    """Refuse a node that is in two tiers, or twice in one."""
+    seen: set[Node] = set()
+    for node in nodes:
+        if node in seen:
+            raise PriorError(f"tiers: {node!r} is listed twice; a node belongs to one tier")
+        seen.add(node)
+
+
+def as_index(value: object) -> int | None:
+    """Read a whole number of any type, None if it is not one; booleans are not.
+
+    Examples
+    --------
+    >>> as_index(np.uint8(3)), as_index(3.0), as_index(True)
+    (3, None, None)
+    """
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # arrays have `__index__` but most refuse to be one
+        return None

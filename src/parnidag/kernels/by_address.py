@@ -1,0 +1,94 @@
+"""Scores that are functions of their own, called by their address.
+
+The Gaussian scores share one formula that is part of every sampler. Any other score is one compiled function
+
+    score(node, parents, count, content) -> float
+
+of the node, a pointer to its sorted parents, their number, and a pointer to whatever it reads: its content. Samplers
+call it by address, so that they need not be compiled again for a new score, and a score is compiled only if it is used.
+Addresses differ from process to process: a `Target` asks its score again wherever it arrives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from parnidag.kernels.jit import cached_below, kernel
+from parnidag.kernels.types import Bytes, Integers
+
+NO_FUNCTION = 0
+SIGNATURE = types.float64(types.int64, types.CPointer(types.int64), types.int64, types.CPointer(types.uint8))
+
+_PLAIN: dict[int, Callable[..., float]] = {}
+"""Without a compiler: the functions by their made-up addresses."""
+
+
+class External:
+    """A function of this package that is compiled when its address is first asked for, and kept on disk."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    @functools.cached_property
+    def _compiled(self) -> Any:
+        if numba.config.DISABLE_JIT:
+            return self.function
+        with cached_below() as cache:
+            return numba.cfunc(SIGNATURE, cache=cache, error_model="numpy")(self.function)
+
+    def address(self) -> int:
+        """Return where compiled code finds the function, in this process."""
+        return address_of(self._compiled)
+
+
+def external(function: Callable[..., Any]) -> External:
+    """Mark a function that scores a node; see the module for what it takes."""
+    return External(function)
+
+
+def address_of(compiled: Any) -> int:
+    """Return the address of a compiled function; it must be kept alive by whoever uses the address."""
+    if numba.config.DISABLE_JIT:
+        _PLAIN[id(compiled)] = compiled
+        return id(compiled)
+    return int(compiled.address)
+
+
+@intrinsic
+def _call(
+    typing_context: Any, address: Any, node: Any, parents: Any, count: Any, content: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """Call the function at an address, in compiled code."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place, node_value, parents_value, count_value, content_value = values
+        family = make_array(signature.args[2])(context, builder, parents_value).data
+        read = make_array(signature.args[4])(context, builder, content_value).data
+        integer, number = ir.IntType(64), ir.DoubleType()
+        shape = ir.FunctionType(number, [integer, family.type, integer, read.type])
+        return builder.call(builder.inttoptr(place, shape.as_pointer()), [node_value, family, count_value, read])
+
+    return types.float64(types.int64, types.int64, parents, types.int64, content), generate
+
+
+if numba.config.DISABLE_JIT:
+
+    def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
+        """Do the same without a compiler."""
+        return float(_PLAIN[int(address)](node, parents, count, content))
+
+else:
+
+    @kernel
+    def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
+        """Return the score of a node given its first `count` `parents`, by the function at an address."""
+        return _call(address, node, parents, count, content)

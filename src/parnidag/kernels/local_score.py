@@ -1,0 +1,157 @@
+"""The score of one node given its parents when relations are linear and noise is Gaussian: the shared kernel.
+
+What the members of the family leave of the data is a `ScoreTable`; they themselves are in `linear` and `spline`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag.kernels.by_address import NO_FUNCTION, call_score
+from parnidag.kernels.jit import kernel
+from parnidag.kernels.problem import ScoreTable
+from parnidag.kernels.types import Floats, Integers, int64
+
+ONE = int64(1)
+
+
+@kernel
+def node_score(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
+    """Score `node` given its first `count` `parents`, sorted; `factor` is scratch of (their columns + 1) squared."""
+    if table.function != NO_FUNCTION:
+        return table.scale * call_score(table.function, node, parents, count, table.content)
+    gram = table.gram[table.pattern[node]]
+    first = table.first_column
+    own, child = table.own[node], table.child_column[node]
+    rows = int64(0)
+    explained = 0.0
+    log_determinant = 0.0
+    for k in range(count):
+        for column in range(first[parents[k]], first[parents[k] + 1]):
+            append_row(table, gram, parents, k, column, rows, factor)
+            value = gram[child, column]
+            for earlier in range(rows):
+                value -= factor[rows, earlier] * factor[earlier, factor.shape[1] - 1]
+            value /= factor[rows, rows]
+            factor[rows, factor.shape[1] - 1] = value
+            explained += value * value
+            log_determinant += math.log(factor[rows, rows])
+            rows += ONE
+    residual = sound(own - table.mix * explained, own)
+    a, b, c = coefficients_of(table, node, rows)
+    return a + b * 2.0 * log_determinant + c * math.log(residual)
+
+
+@kernel
+def append_row(
+    table: ScoreTable, gram: Floats, parents: Integers, last: int, new: int, row: int, factor: Floats
+) -> None:
+    """Append row `row` to the Cholesky factor of the columns before `new`, the last of which may be its node's own."""
+    first = table.first_column
+    residual = gram[new, new]
+    column = int64(0)
+    for k in range(last + 1):
+        for other in range(first[parents[k]], first[parents[k] + 1]):
+            if other == new:
+                break
+            value = gram[new, other]
+            for earlier in range(column):
+                value -= factor[row, earlier] * factor[column, earlier]
+            value /= factor[column, column]
+            factor[row, column] = value
+            residual -= value * value
+            column += ONE
+    factor[row, row] = math.sqrt(sound(residual, gram[new, new]))
+
+
+@kernel
+def coefficients_of(table: ScoreTable, node: int, columns: int) -> tuple[float, float, float]:
+    """Return A, B and C of a node for so many columns of parents."""
+    row = table.coefficients[table.pattern[node]]
+    return row[0, columns], row[1, columns], row[2, columns]
+
+
+class Walk(NamedTuple):
+    """Factors along one branch of a tree of parent sets, for every node that might be the next parent.
+
+    Row d belongs to the first d parents of the branch. With it, scoring one more parent takes a few operations.
+    """
+
+    solved: Floats
+    """The rows of L⁻¹ M, for all nodes (depth × n)."""
+    left: Floats
+    """What the parents leave of each M_ll (depth + 1 × n)."""
+    shared: Floats
+    """What they leave of each M_jl, for the child j (depth + 1 × n)."""
+    sums: Floats
+    """log det M_PP and the explained part of M_jj (depth + 1 × 2)."""
+
+
+def make_walk(n_nodes: int, depth: int) -> Walk:
+    """Return working memory for branches of at most `depth` parents."""
+    shape = (depth + 1, n_nodes)
+    return Walk(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros((depth + 1, 2)))
+
+
+@kernel
+def begin_walk(table: ScoreTable, node: int, walk: Walk) -> None:
+    """Stand at the empty parent set of `node`."""
+    gram = table.gram[table.pattern[node]]
+    for l in range(table.own.size):
+        walk.left[0, l] = gram[l, l]
+        walk.shared[0, l] = gram[node, l]
+    walk.sums[0, 0] = 0.0
+    walk.sums[0, 1] = 0.0
+
+
+@kernel
+def append_parent(table: ScoreTable, node: int, parent: int, depth: int, walk: Walk) -> None:
+    """Append `parent` to the first `depth` parents of the branch, O(depth · n) for all next parents together."""
+    gram = table.gram[table.pattern[node]]
+    row, left, shared = walk.solved[depth], walk.left, walk.shared
+    for l in range(row.size):
+        row[l] = gram[parent, l]
+    for k in range(depth):
+        above = walk.solved[k]
+        factor = above[parent]
+        for l in range(row.size):
+            row[l] -= factor * above[l]
+    pivot = math.sqrt(sound(left[depth, parent], gram[parent, parent]))
+    for l in range(row.size):
+        row[l] /= pivot
+    own = row[node]
+    for l in range(row.size):
+        left[depth + 1, l] = left[depth, l] - row[l] * row[l]
+        shared[depth + 1, l] = shared[depth, l] - own * row[l]
+    walk.sums[depth + 1, 0] = walk.sums[depth, 0] + 2.0 * math.log(pivot)
+    walk.sums[depth + 1, 1] = walk.sums[depth, 1] + own * own
+
+
+@kernel
+def walk_score(table: ScoreTable, node: int, depth: int, walk: Walk) -> float:
+    """Score `node` given the first `depth` parents of the branch."""
+    own = table.own[node]
+    residual = sound(own - table.mix * walk.sums[depth, 1], own)
+    a, b, c = coefficients_of(table, node, depth)
+    return a + b * walk.sums[depth, 0] + c * math.log(residual)
+
+
+@kernel
+def walk_score_with(table: ScoreTable, node: int, extra: int, depth: int, walk: Walk) -> float:
+    """Score `node` given the first `depth` parents of the branch and one more."""
+    own = table.own[node]
+    gram = table.gram[table.pattern[node]]
+    pivot = sound(walk.left[depth, extra], gram[extra, extra])
+    shared = walk.shared[depth, extra]
+    residual = sound(own - table.mix * (walk.sums[depth, 1] + shared * shared / pivot), own)
+    a, b, c = coefficients_of(table, node, depth + 1)
+    return a + b * (walk.sums[depth, 0] + math.log(pivot)) + c * math.log(residual)
+
+
+@kernel
+def sound(left: float, whole: float) -> float:
+    """Return what is left of a variance; rounding may push that of a nearly collinear set to zero or below."""
+    return max(left, 1e-15 * whole)

@@ -1,0 +1,145 @@
+"""What a chain writes down while it runs: stored draws and the best graph so far.
+
+Kernels call `observe` once after every iteration. Draws go into a buffer of arcs; when it might not hold one more, the
+segment ends early and the run empties the buffer, so a chain of any length needs bounded memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag.kernels.dag import ONE, ZERO, Dag, recompute_log_posterior
+from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.lazy_zeros import lazy_zeros
+from parnidag.kernels.types import Bytes, Codes, Floats, Integers
+
+IMPROVEMENT = 1e-12
+"""A graph is a new best only when it beats the old one by more than rounding, relative to the score."""
+
+
+class RecorderArrays(NamedTuple):
+    """The arrays behind a `Recorder`."""
+
+    frame: Bytes
+    draw_codes: Codes
+    """Arcs of the buffered draws, one draw after the other."""
+    draw_ends: Integers
+    """Where each buffered draw ends in `draw_codes`."""
+    draw_scores: Floats
+    """Log posterior of each buffered draw."""
+    best_codes: Codes
+    integers: Integers
+    """Iterations to the next draw, iterations between draws, draws in the buffer, edges of the best graph."""
+    floats: Floats
+    """Log posterior of the best graph."""
+
+
+@struct
+class Recorder:
+    """The mutable struct over `RecorderArrays`."""
+
+    frame: Bytes
+    draw_codes: Codes
+    draw_ends: Integers
+    draw_scores: Floats
+    best_codes: Codes
+    until_draw: int
+    thin: int
+    buffered: int
+    best_count: int
+    best_score: float
+
+
+def make_recorder(max_edges: int, buffer_codes: int, buffer_draws: int) -> RecorderArrays:
+    """Return an empty record with room for `buffer_draws` draws of together `buffer_codes` edges."""
+    return RecorderArrays(
+        frame=make_frame(),
+        draw_codes=lazy_zeros(buffer_codes, np.int32),
+        draw_ends=np.zeros(buffer_draws, np.int64),
+        draw_scores=np.zeros(buffer_draws),
+        best_codes=lazy_zeros(max_edges, np.int32),
+        integers=np.array([-1, 0, 0, 0], np.int64),
+        floats=np.array([-np.inf]),
+    )
+
+
+@kernel
+def open_recorder(arrays: RecorderArrays) -> Recorder:
+    """Build the struct on top of the arrays."""
+    return Recorder(
+        arrays.frame,
+        arrays.draw_codes,
+        arrays.draw_ends,
+        arrays.draw_scores,
+        arrays.best_codes,
+        arrays.integers[0],
+        arrays.integers[1],
+        arrays.integers[2],
+        arrays.integers[3],
+        arrays.floats[0],
+    )
+
+
+@kernel
+def close_recorder(recorder: Recorder, arrays: RecorderArrays) -> None:
+    """Write back what the struct holds by value."""
+    arrays.integers[0] = recorder.until_draw
+    arrays.integers[2] = recorder.buffered
+    arrays.integers[3] = recorder.best_count
+    arrays.floats[0] = recorder.best_score
+
+
+@kernel
+def begin_segment(dag: Dag, recorder: Recorder) -> bool:
+    """Take note of the graph a chain starts at; False when the buffer must be emptied first."""
+    if dag.now == ZERO:
+        keep_best(dag, recorder)
+    return has_space(recorder)
+
+
+@leaf
+def observe(dag: Dag, recorder: Recorder) -> bool:
+    """Finish one iteration; False when the buffer must be emptied before the next."""
+    dag.now += ONE
+    if dag.log_posterior > recorder.best_score + IMPROVEMENT * (1.0 + abs(recorder.best_score)):
+        keep_best(dag, recorder)
+    recorder.until_draw -= ONE
+    if recorder.until_draw == ZERO:
+        store_draw(dag, recorder)
+        return has_space(recorder)
+    return True
+
+
+@kernel
+def has_space(recorder: Recorder) -> bool:
+    """Does the buffer hold one more draw, however many edges it may have?"""
+    used = recorder.draw_ends[recorder.buffered - 1] if recorder.buffered > 0 else ZERO
+    return recorder.buffered < recorder.draw_ends.size and recorder.draw_codes.size - used >= recorder.best_codes.size
+
+
+@kernel
+def keep_best(dag: Dag, recorder: Recorder) -> None:
+    """Copy the present graph as the best one seen."""
+    recompute_log_posterior(dag)
+    recorder.best_score = dag.log_posterior
+    recorder.best_count = dag.edge_count
+    for k in range(dag.edge_count):
+        recorder.best_codes[k] = dag.edges[k]
+
+
+@kernel
+def store_draw(dag: Dag, recorder: Recorder) -> None:
+    """Append the present graph to the buffer.
+
+    The log posterior is summed afresh here: draws fall at the same iterations however a run is cut into segments.
+    """
+    recompute_log_posterior(dag)
+    start = recorder.draw_ends[recorder.buffered - 1] if recorder.buffered > 0 else ZERO
+    for k in range(dag.edge_count):
+        recorder.draw_codes[start + k] = dag.edges[k]
+    recorder.draw_ends[recorder.buffered] = start + dag.edge_count
+    recorder.draw_scores[recorder.buffered] = dag.log_posterior
+    recorder.buffered += ONE
+    recorder.until_draw = recorder.thin

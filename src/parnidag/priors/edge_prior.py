@@ -1,0 +1,371 @@
+"""What is believed of the edges before any data: odds, forbidden and required edges, tiers, a bound on parents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag._util.text import shorten
+from parnidag.errors import PriorError
+from parnidag.graphs.nodes import (
+    SIZE_ADVICE,
+    Edge,
+    Node,
+    Nodes,
+    as_index,
+    checked_edge,
+    checked_node,
+    refuse_repeated,
+)
+from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED
+
+MOST_LOG_ODDS = 1e4
+"""Largest log odds of one edge: beyond any evidence, yet far from swallowing the digits of a score."""
+MOST_LISTED_EDGES = 1000
+"""Most forbidden or required edges that `EdgePrior.describe` lists: a dense mask has n² of them, too many to keep."""
+
+Edges = tuple[Edge, ...] | NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ResolvedPrior:
+    """An `EdgePrior` worked out for given nodes, as the arrays that samplers run on."""
+
+    log_odds: NDArray[np.float64]
+    """Log prior odds of each edge (n × n), rows parents; the diagonal is 0."""
+    status: NDArray[np.uint8]
+    """`FORBIDDEN`, `FREE` or `REQUIRED` for each edge (n × n); never free: the diagonal and reversed required edges."""
+    max_parents: int
+    """The most parents a node may have."""
+    h: float
+    """The odds weight in use."""
+
+
+@dataclass(frozen=True, eq=False)
+class EdgePrior:
+    """Prior over graphs, p(G) ∝ ∏ h/(1−h) over the edges of G, with what is known of single edges.
+
+    Nodes are given by name or by index (an ``int`` is always an index, even if some name looks like a number); an
+    edge is a pair (parent, child). What contradicts itself is refused with a `PriorError`, when the prior is made
+    if no names are needed to see it, otherwise when it meets the data.
+
+    Parameters
+    ----------
+    h
+        Odds weight of an edge, in (0, 1); None (default) means 1/n for n nodes. It is not the prior probability of
+        an edge: graphs with cycles have no weight, so that is smaller (n = 11 and h = 1/11 give 0.07776).
+    forbidden
+        Edges in no graph: pairs, an n × n boolean array, or a boolean data frame whose labels are nodes.
+        The diagonal of an array means nothing.
+    required
+        Edges in every graph, given like `forbidden`.
+    tiers
+        Groups of nodes, the earliest first, or a mapping from nodes to tier numbers: no edge leads from a later tier
+        to an earlier one. Edges inside a tier are allowed; nodes in no tier are free.
+    log_odds
+        Finite numbers added to log(h/(1−h)) for single edges: a mapping from pairs, an n × n array (its diagonal
+        means nothing), or a data frame whose labels are nodes.
+    max_parents
+        The most parents a node may have; None (default) sets no bound.
+
+    Examples
+    --------
+    >>> prior = EdgePrior(h=0.2, forbidden=[("rain", "season")], required=[("rain", "wet")], max_parents=2)
+    >>> prior.resolve(["season", "rain", "wet"]).status
+    array([[0, 1, 1],
+           [0, 0, 2],
+           [1, 0, 0]], dtype=uint8)
+    """
+
+    h: float | None = None
+    forbidden: Iterable[Edge] | NDArray[np.bool_] = ()
+    required: Iterable[Edge] | NDArray[np.bool_] = ()
+    tiers: Sequence[Sequence[Node]] | Mapping[Node, float] | None = None
+    log_odds: Mapping[Edge, float] | NDArray[np.float64] | None = None
+    max_parents: int | None = None
+
+    def __post_init__(self) -> None:
+        # Stored in one checked form, so that generators are read once and later changes to an array do not matter.
+        for argument, value in (
+            ("h", _checked_h(self.h)),
+            ("forbidden", _checked_edges(self.forbidden, "forbidden")),
+            ("required", _checked_edges(self.required, "required")),
+            ("tiers", _checked_tiers(self.tiers)),
+            ("log_odds", _checked_log_odds(self.log_odds)),
+            ("max_parents", _checked_max_parents(self.max_parents)),
+        ):
+            object.__setattr__(self, argument, value)
+        if isinstance(self.required, np.ndarray) and self.required.diagonal().any():
+            raise PriorError("required: the array requires an edge from a node to itself; its diagonal must be False")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EdgePrior):
+            return NotImplemented
+        return all(_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.h, self.tiers, self.max_parents))
+
+    def resolve(self, names: Sequence[str]) -> ResolvedPrior:
+        """Work the prior out for the nodes `names`.
+
+        Parameters
+        ----------
+        names
+            Names of all nodes, in the order of the data; at least two.
+
+        Raises
+        ------
+        PriorError
+            A name or an index is unknown, or the constraints contradict one another.
+
+        Examples
+        --------
+        >>> resolved = EdgePrior(log_odds={("a", "b"): 1.5}).resolve(["a", "b", "c", "d"])
+        >>> round(resolved.h, 2), round(float(resolved.log_odds[0, 1]), 4), resolved.max_parents
+        (0.25, 0.4014, 3)
+        """
+        nodes = Nodes(names)
+        forbidden = nodes.mask(self.forbidden, "forbidden")
+        required = nodes.mask(self.required, "required")
+        late_to_early = nodes.against_tiers(self.tiers)
+        _refuse_contradictions(required, forbidden, late_to_early, nodes.names)
+        max_parents = nodes.size - 1 if self.max_parents is None else min(self.max_parents, nodes.size - 1)
+        _refuse_too_many_required(required, max_parents, nodes.names)
+
+        status = np.full((nodes.size, nodes.size), FREE, dtype=np.uint8)
+        status[forbidden | late_to_early | required.T] = FORBIDDEN
+        np.fill_diagonal(status, FORBIDDEN)
+        status[required] = REQUIRED
+        h = 1.0 / nodes.size if self.h is None else self.h
+        extra = nodes.numbers(self.log_odds)
+        if abs(extra).max(initial=0.0) > MOST_LOG_ODDS:
+            i, j = np.unravel_index(int(abs(extra).argmax()), extra.shape)
+            raise PriorError(
+                f"log_odds: {nodes.arrow((int(i), int(j)))} has {extra[i, j]:g}, beyond ±{MOST_LOG_ODDS:g}; "
+                "use required= or forbidden= for certainty"
+            )
+        log_odds = extra + (math.log(h) - math.log1p(-h))
+        np.fill_diagonal(log_odds, 0.0)
+        return ResolvedPrior(log_odds, status, max_parents, h)
+
+    def describe(self, names: Sequence[str]) -> dict[str, Any]:
+        """Give the settings for the nodes `names` in a form that JSON can hold.
+
+        The lists of forbidden and of required edges end after `MOST_LISTED_EDGES` pairs; `forbidden_edges` and
+        `required_edges` count all of them.
+
+        Examples
+        --------
+        >>> EdgePrior(tiers=[["a"], ["b"]]).describe(["a", "b"])  # doctest: +NORMALIZE_WHITESPACE
+        {'h': 0.5, 'forbidden': [], 'forbidden_edges': 0, 'required': [], 'required_edges': 0,
+         'tiers': [['a'], ['b']], 'forbidden_by_tiers': 1, 'max_parents': 1, 'log_odds_edges': 0}
+        """
+        nodes = Nodes(names)
+        resolved = self.resolve(names)
+        forbidden = nodes.mask(self.forbidden, "forbidden")
+        required = nodes.mask(self.required, "required")
+        tiers = [[nodes.names[place] for place in tier] for tier in nodes.places(self.tiers)]
+        return {
+            "h": resolved.h,
+            "forbidden": nodes.named(forbidden, MOST_LISTED_EDGES),
+            "forbidden_edges": int(forbidden.sum()),
+            "required": nodes.named(required, MOST_LISTED_EDGES),
+            "required_edges": int(required.sum()),
+            "tiers": None if self.tiers is None else tiers,
+            "forbidden_by_tiers": int(nodes.against_tiers(self.tiers).sum()),
+            "max_parents": resolved.max_parents,
+            "log_odds_edges": int(np.count_nonzero(nodes.numbers(self.log_odds))),
+        }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks that need no names
+
+
+def _checked_h(h: object) -> float | None:
+    if h is None:
+        return None
+    if isinstance(h, (bool, np.bool_)) or not isinstance(h, Real) or not 0 < float(h) < 1:
+        raise PriorError(f"h={h!r} must be a number between 0 and 1 (both excluded), or None for 1/n")
+    return float(h)
+
+
+def _checked_max_parents(max_parents: object) -> int | None:
+    if max_parents is None:
+        return None
+    count = as_index(max_parents)
+    if count is None or count < 0:
+        raise PriorError(f"max_parents={max_parents!r} must be a whole number from 0 on, or None for no bound")
+    return count
+
+
+def _checked_edges(edges: object, argument: str) -> Edges:
+    if edges is None:
+        return ()
+    if _is_frame(edges):
+        rows, columns, values = _frame_parts(edges, argument)
+        if values.dtype.kind != "b":
+            raise PriorError(f"{argument}: a data frame must hold booleans, not {values.dtype}")
+        if argument == "forbidden" and rows == columns:
+            values = values & ~np.eye(len(rows), dtype=bool)
+        return tuple(checked_edge((rows[i], columns[j]), argument) for i, j in np.argwhere(values).tolist())
+    if isinstance(edges, np.ndarray):
+        if edges.dtype.kind == "b" and edges.ndim == 2 and edges.shape[0] == edges.shape[1]:
+            return _frozen_copy(edges)
+        if edges.size and (edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind == "b"):
+            raise PriorError(
+                f"{argument}: an array must be boolean and n × n ({SIZE_ADVICE}), or list pairs in 2 columns; "
+                f"got {edges.dtype} with shape {edges.shape}"
+            )
+        edges = edges.tolist()
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise PriorError(f"{argument}={edges!r} must be a list of (parent, child) pairs")
+    return tuple(checked_edge(edge, argument) for edge in edges)
+
+
+def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
+    if tiers is None:
+        return None
+    if isinstance(tiers, Mapping):
+        numbers = {checked_node(node, "tiers"): _checked_number(x, f"tiers: {node!r}") for node, x in tiers.items()}
+        listed: list[Any] = [[node for node, x in numbers.items() if x == tier] for tier in sorted({*numbers.values()})]
+    elif isinstance(tiers, Iterable) and not isinstance(tiers, str):
+        listed = list(tiers)
+    else:
+        raise PriorError(f"tiers={tiers!r} must be a list of lists of nodes, or map nodes to tier numbers")
+    for tier in listed:
+        if isinstance(tier, str) or not isinstance(tier, Iterable):
+            raise PriorError(f"tiers: {tier!r} is not a list of nodes; write tiers such as [['A', 'B'], ['C']]")
+    checked = tuple(tuple(checked_node(node, "tiers") for node in tier) for tier in listed)
+    refuse_repeated([node for tier in checked for node in tier])
+    return checked
+
+
+def _checked_log_odds(log_odds: object) -> dict[Edge, float] | NDArray[np.float64] | None:
+    if log_odds is None:
+        return None
+    if _is_frame(log_odds):
+        rows, columns, values = _frame_parts(log_odds, "log_odds")
+        values = _checked_numbers(values)
+        if rows == columns:
+            values = np.where(np.eye(len(rows), dtype=bool), 0.0, values)
+        entries = np.argwhere(values != 0).tolist()
+        return {checked_edge((rows[i], columns[j]), "log_odds"): float(values[i, j]) for i, j in entries}
+    if isinstance(log_odds, Mapping):
+        checked = {}
+        for edge, x in log_odds.items():
+            checked[checked_edge(edge, "log_odds")] = _checked_number(x, f"log_odds: {edge!r}")
+        return checked
+    if isinstance(log_odds, (np.ndarray, list, tuple)):
+        try:
+            return _checked_numbers(np.asarray(log_odds))
+        except ValueError as error:
+            if isinstance(error, PriorError):
+                raise
+    raise PriorError(f"log_odds must map (parent, child) pairs to numbers or be an n × n array ({SIZE_ADVICE})")
+
+
+def _checked_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiu":
+        raise PriorError(
+            f"log_odds: an array must hold numbers and be n × n ({SIZE_ADVICE}); "
+            f"got {values.dtype} with shape {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        i, j = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise PriorError(f"log_odds: entry ({i}, {j}) is {values[i, j]}, not finite; use forbidden= or required=")
+    return _frozen_copy(values.astype(np.float64))
+
+
+def _checked_number(x: object, what: str) -> float:
+    if isinstance(x, (bool, np.bool_)) or not isinstance(x, Real):
+        raise PriorError(f"{what} has {x!r}, which is not a number")
+    if not math.isfinite(x):
+        advice = "; use forbidden= or required= for certainty" if what.startswith("log_odds") else ""
+        raise PriorError(f"{what} has {x!r}, which is not finite{advice}")
+    return float(x)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks against the nodes
+
+
+def _refuse_contradictions(
+    required: NDArray[np.bool_], forbidden: NDArray[np.bool_], late_to_early: NDArray[np.bool_], names: Sequence[str]
+) -> None:
+    for clash, why in ((forbidden, "forbidden"), (late_to_early, "forbidden by tiers (it leads to an earlier tier)")):
+        both = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(required & clash).tolist()]
+        if both:
+            raise PriorError(f"required and {why}: {shorten(both)}; drop one of the two")
+    cycle = _find_cycle(required)
+    if cycle:
+        raise PriorError(f"required edges form a cycle: {' → '.join(names[node] for node in cycle)}; drop one of them")
+
+
+def _find_cycle(edges: NDArray[np.bool_]) -> list[int]:
+    """Give some cycle as a list of nodes with the first repeated at the end, or an empty list."""
+    remaining = edges.copy()
+    while True:  # peel off nodes without parents or without children; what stays holds every cycle
+        lonely = np.flatnonzero(remaining.any(axis=0) ^ remaining.any(axis=1))
+        if not lonely.size:
+            break
+        remaining[lonely, :] = False
+        remaining[:, lonely] = False
+    on_cycles = np.flatnonzero(remaining.any(axis=1))
+    if not on_cycles.size:
+        return []
+    path = [int(on_cycles[0])]
+    while True:  # every node left has a child left, so the walk must come back to itself
+        child = int(remaining[path[-1]].argmax())
+        if child in path:
+            return [*path[path.index(child) :], child]
+        path.append(child)
+
+
+def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, names: Sequence[str]) -> None:
+    counts = required.sum(axis=0).tolist()
+    crowded = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count > max_parents]
+    if crowded:
+        raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Small helpers
+
+
+def _is_frame(value: object) -> bool:
+    """Tell a data frame (pandas or polars) by its shape, since this module imports neither."""
+    return hasattr(value, "columns") and hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 2
+
+
+def _frame_parts(frame: Any, argument: str) -> tuple[list[Node], list[Node], NDArray[Any]]:
+    columns = [_label(label) for label in frame.columns]
+    rows = [_label(label) for label in frame.index] if hasattr(frame, "index") else columns
+    values = np.asarray(frame.to_numpy())
+    if values.shape != (len(rows), len(columns)) or len(rows) != len(columns):
+        raise PriorError(f"{argument}: a data frame must be n × n ({SIZE_ADVICE}); got shape {values.shape}")
+    return rows, columns, values
+
+
+def _label(label: object) -> Node:
+    index = as_index(label)
+    return str(label) if index is None else index
+
+
+def _frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _same(left: object, right: object) -> bool:
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and np.array_equal(left, right)
+    return left == right

@@ -1,0 +1,190 @@
+"""Will a run fit into memory, and how long will it take? Asked before anything large is made.
+
+What grows with the number of nodes n are matrices of n × n: those of the target, which all chains share, and those of
+every chain. Before chains begin, a search may hold tables of local scores. The sizes below are those of the arrays
+themselves; arrays that are ready for dense graphs but mapped page by page (`_room`) count as far as graphs fill them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from parnidag._util.cores import usable_cores
+from parnidag.errors import ParnidagError
+from parnidag.kernels.dag import CACHE_RECORD
+from parnidag.kernels.score_cache import MOST_DIRECT
+from parnidag.samplers.base import Sampler
+from parnidag.space.default import FEW_NODES
+from parnidag.tables.build import DEFAULT_MEMORY, in_words
+from parnidag.target import LARGE_MEMO, Target
+
+COMPILED = 350e6
+"""Bytes of compiled code, the compiler that loads it, and libraries."""
+RETAINED, MOST_RETAINED = 200, 300e6
+"""For each pair of nodes: what the C heap keeps of the search, and the most of it; larger arrays are given back."""
+SHARED = 8 + 1 + 4 + 8 + 8 + 8 + 8 + 4 + 8
+"""Bytes for each pair of nodes, shared by all chains: prior odds, status, arcs, prior marginals, gains of pairs, two
+guesses of edge probabilities, columns of tables, and what sorting candidates needs."""
+CHAIN = 4 + 8 + 8
+"""For each pair of nodes and chain: places of edges, visits, visits at the last batch."""
+TUNED = 8 + 8 + 2
+"""PARNI's own: η as odds and in logs, the list of pairs."""
+BATCHES, MOST_BATCHES = 60, 70e6
+"""Counts of a chain's edges in batches: bytes for each pair of nodes, and the most that a default run fills. Measured,
+since it depends on how many edges are there now and then."""
+FEW_SETS, MANY_SETS = 30, 42
+"""Parent sets of a node that the search scores with every other node as one more parent: what sparse networks have at
+least where there are so many nodes that tables of them would be too large, and at most where they fit."""
+SEARCH_SECONDS_A_NODE = 0.05
+"""Of the search before sampling, most of it on one core."""
+ITERATIONS_A_SECOND = 130_000
+"""Of a PARNI chain with very many nodes, on one core."""
+LARGE = 300
+"""Below so many nodes every machine has room and nobody waits long."""
+FEW_PARENTS = 10
+"""A limit on parents that leaves most graphs as they are."""
+KEPT_FREE = 0.05
+"""Share of the free memory that is left to others."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that a run takes at its height."""
+
+    shared: float
+    """Matrices of the target, tables and compiled code."""
+    search: float
+    """Tables of the search, which are gone when chains begin."""
+    a_chain: float
+    chains: int
+
+    @property
+    def total(self) -> float:
+        """The most that is there at once: at the end one chain is copied, to time its moves."""
+        return self.shared + max(self.search, (self.chains + 1) * self.a_chain)
+
+
+def memory_need(
+    n_nodes: int,
+    *,
+    chains: int,
+    max_parents: int | None = None,
+    score_bytes: float | None = None,
+    searched: bool = True,
+    tuned: bool = True,
+) -> Need:
+    """Estimate the memory of a run.
+
+    Parameters
+    ----------
+    n_nodes, chains, max_parents
+        Of the run; no limit on parents if None.
+    score_bytes
+        What the score keeps of the data; a matrix of n × n if None.
+    searched, tuned
+        Whether a search comes before the chains, and whether chains tune themselves as PARNI's do.
+
+    Examples
+    --------
+    >>> memory_need(1000, chains=4).total < 1.5e9
+    True
+    """
+    pairs = float(n_nodes) ** 2
+    most_parents = n_nodes - 1 if max_parents is None else max_parents
+    cache = LARGE_MEMO * CACHE_RECORD.itemsize if n_nodes > MOST_DIRECT else 0
+    chain = pairs * (CHAIN + (TUNED if tuned else 0)) + 4.0 * n_nodes * most_parents + cache + batch_bytes(n_nodes)
+    tables = 0.0
+    if searched and n_nodes > FEW_NODES and 8.0 * pairs * FEW_SETS <= DEFAULT_MEMORY:  # else none has one more parent
+        tables = min(8.0 * pairs * MANY_SETS, DEFAULT_MEMORY)
+    shared = COMPILED + pairs * SHARED + (8.0 * pairs if score_bytes is None else score_bytes)
+    shared += min(RETAINED * pairs, MOST_RETAINED) if searched else 0.0
+    return Need(shared, 2.0 * tables, chain, chains)
+
+
+def batch_bytes(n_nodes: int) -> float:
+    """Return what the counts of edges in batches take, of one chain."""
+    return min(BATCHES * float(n_nodes) ** 2, MOST_BATCHES)
+
+
+def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
+    """Estimate the memory of a run of these chains."""
+    table = target.problem.table
+    return memory_need(
+        target.n_nodes,
+        chains=chains,
+        max_parents=target.max_parents,
+        score_bytes=float(sum(getattr(array, "nbytes", 0) for array in table)),
+        searched=sampler.default_space != "none",
+        tuned=_tunes(sampler),
+    )
+
+
+def check_memory(target: Target, sampler: Sampler, chains: int) -> None:
+    """Refuse a run that this machine has no memory for, before any time is spent on it."""
+    free = free_bytes() if target.n_nodes >= LARGE else None
+    need = need_of(target, sampler, chains)
+    if free is None or need.total <= (1.0 - KEPT_FREE) * free:
+        return
+    n = target.n_nodes
+    advice = []
+    fewer = int(((1.0 - KEPT_FREE) * free - need.shared) // need.a_chain) - 1
+    if 1 <= fewer < chains and need.search + need.shared <= (1.0 - KEPT_FREE) * free:
+        advice.append(f"chains={fewer}")
+    if target.max_parents > FEW_PARENTS:
+        advice.append(f"EdgePrior(max_parents={FEW_PARENTS}), which saves {in_words(_saved(target, chains))}")
+    advice.append("fewer columns")
+    raise ParnidagError(
+        f"data has {n} columns: {chains} chains of {sampler.name} would take about {in_words(need.total)} of memory "
+        f"({in_words(need.a_chain)} a chain, {in_words(need.shared)} shared), and only {in_words(free)} are free; "
+        f"use {', or '.join(advice)}"
+    )
+
+
+def _saved(target: Target, chains: int) -> float:
+    """Return what a limit on parents would save."""
+    return 4.0 * chains * target.n_nodes * (target.max_parents - FEW_PARENTS)
+
+
+def time_in_words(target: Target, sampler: Sampler, iterations: int) -> str | None:
+    """Say how long a run of many nodes will take with so many iterations in all; None where there is no telling."""
+    if target.n_nodes < LARGE or not _tunes(sampler):
+        return None
+    cores = usable_cores()
+    seconds = SEARCH_SECONDS_A_NODE * target.n_nodes + iterations / (ITERATIONS_A_SECOND * cores)
+    minutes = max(round(seconds / 60), 1)
+    return f"n={target.n_nodes}: about {minutes} minute{'s' * (minutes > 1)} on {cores} free core{'s' * (cores > 1)}"
+
+
+def _tunes(sampler: Sampler) -> bool:
+    """Is it PARNI? Its chains have tuning parameters, and its speed is known."""
+    return hasattr(sampler, "target_evaluations")
+
+
+def free_bytes() -> float | None:
+    """Return the memory that is free for new work; None where there is no telling."""
+    limits = [size for size in (_available(), _left_in_group()) if size is not None]
+    return min(limits) if limits else None
+
+
+def _available() -> float | None:
+    """Return what the system has to give."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
+def _left_in_group() -> float | None:
+    """Return what a container has left, if its memory is limited; what files are read through can be taken back."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = float((group / "memory.max").read_text())  # "max" if there is none
+        used = float((group / "memory.current").read_text())
+        rows = (line.split() for line in (group / "memory.stat").read_text().splitlines())
+        files = sum(float(size) for name, size in rows if name in ("active_file", "inactive_file"))
+    except (OSError, ValueError):
+        return None
+    return max(limit - used + files, 0.0) if math.isfinite(limit) else None

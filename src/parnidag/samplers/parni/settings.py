@@ -1,0 +1,201 @@
+"""PARNI-DAG: the pointwise adaptive random neighbourhood informed sampler, alone or mixed with other moves.
+
+Its settings, and how a chain is set up and advanced; an iteration itself is in `blocks`, the tuning parameters in
+`tuning`, the warm start in `space.warmstart`, the other moves in `moves`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.types import is_number
+from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers.parni.adaptation import make_parni
+from parnidag.samplers.parni.mixture import COUNTED, TABLED, advance_chain, make_mixture, move_costs, move_weights
+from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
+from parnidag.samplers.parni.warm_start import warm_start
+from parnidag.space.default import FEW_NODES
+from parnidag.tables.build import build_tables
+from parnidag.target import Target
+
+MOST_EVALUATIONS = 1e300
+LEAST_KAPPA = 1e-8
+"""Below this η could not be told from 0 or 1."""
+
+
+@dataclass(frozen=True)
+class PARNI:
+    """PARNI-DAG (Caron, Liang, Livingstone and Griffin, NeurIPS 2023), with its misprints corrected.
+
+    Parameters
+    ----------
+    kernel
+        ``"gibbs"`` updates each sub-neighbourhood by itself (the default: half the error or less on the protein data
+        at equal time, and never behind, see docs/adr/0005);
+        ``"printed"`` is Algorithm 1 with one acceptance step for the whole iteration. Both are exact.
+    eta
+        How the probabilities η that steer the proposal follow the chain: ``"symmetric"`` averages the two directions of
+        an edge and never falls below half the warm start; ``"paper"`` is equation 9. The paper's can trap itself: an
+        edge not seen early is hardly tried again.
+    adapt
+        ``"tune"`` freezes η and ω when tuning ends, so that the chain is a plain Markov chain from then on;
+        ``"always"`` goes on adapting with diminishing steps, as the paper does.
+    target_evaluations
+        Sub-neighbourhoods evaluated in an iteration, on average; ω adapts to it. None: 10, the paper's, or up to 12
+        nodes 20, which is more than η offers there, so ω goes to its largest value.
+    kappa
+        η stays inside (κ, 1 − κ), so every edge is tried now and then. None: 0.01, or 1/n when that is smaller.
+    moves
+        What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture (up to 12
+        nodes mostly PARNI's own, see docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
+        moves are ``parni``, ``adr`` (add, delete or reverse an edge), ``exchange`` (turn an edge round and exchange the
+        parents of its nodes), ``swap_parent`` (another node in the place of one parent), ``node_swap`` (two nodes
+        exchange their roles), ``edge_reversal`` (see `REV`) and ``regroup`` (up to four neighbouring nodes choose their
+        parents anew at once). An iteration makes a single move of the first and the last two kinds, and about as many
+        of the others as PARNI evaluates neighbourhoods. Every move, and so every mixture, leaves the posterior
+        invariant.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.PARNI(kernel="printed", target_evaluations=20).kernel
+    'printed'
+    """
+
+    kernel: Literal["gibbs", "printed"] = "gibbs"
+    eta: Literal["symmetric", "paper"] = "symmetric"
+    adapt: Literal["tune", "always"] = "tune"
+    target_evaluations: float | None = None
+    kappa: float | None = None
+    moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
+
+    name = "PARNI"
+
+    def __post_init__(self) -> None:
+        for argument, allowed in (
+            ("kernel", ("gibbs", "printed")),
+            ("eta", ("symmetric", "paper")),
+            ("adapt", ("tune", "always")),
+        ):
+            if getattr(self, argument) not in allowed:
+                raise ParnidagError(f"{argument} must be one of {allowed}, got {getattr(self, argument)!r}")
+        if self.target_evaluations is not None and (
+            not is_number(self.target_evaluations) or not 0 < self.target_evaluations <= MOST_EVALUATIONS
+        ):
+            raise ParnidagError(
+                f"target_evaluations must be a positive number or None, got {self.target_evaluations!r}"
+            )
+        if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
+            raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
+        weights = move_weights(self.moves)
+        if not isinstance(self.moves, str):
+            object.__setattr__(self, "moves", weights)
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 20 a node, at least 500 and at most 10,000."""
+        return max(500, min(20 * n_nodes, 10_000))
+
+    @property
+    def default_space(self) -> Literal["skeleton"]:
+        """A skeleton: the initialiser grows it."""
+        return "skeleton"
+
+    def prepare(
+        self,
+        target: Target,
+        considered: Adjacency | None = None,
+        seed: int = 0,
+        stages: Stages = silent_stage,
+        *,
+        chains: int = 0,
+        given: bool = True,
+    ) -> Prepared:
+        """Find where each chain starts, grow the space that was not given, and compute the warm start π̃ (Appendix C).
+
+        Without a space every node's candidates are all others, or none when that is too many.
+        """
+        if considered is None:
+            considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
+        found = Initial([])
+        if chains or not (given or holds_everything(target, considered)):
+            with stages("initialiser"):
+                found = initialise(target, considered, seed, max(chains, 1))
+        if not given and found.space is not None:
+            considered = found.space.considered
+        tables = None
+        if TABLED & move_weights(self.moves, target.n_nodes).keys():
+            with stages("tables"):
+                tables = build_tables(target, shared_candidates(target, considered, found.all_seen()), plus_one=False)
+        with stages("warm start"):
+            warm = warm_start(target, self._kappa(target.n_nodes), considered)
+        return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
+        """Give a new chain its tuning parameters; η follows at the first iteration."""
+        assert prepared.warm is not None
+        own = make_parni(
+            prepared.warm,
+            tune=tune,
+            printed=self.kernel == "printed",
+            symmetric=self.eta == "symmetric",
+            always=self.adapt == "always",
+            kappa=self._kappa(target.n_nodes),
+            target_evaluations=self._target_evaluations(target.n_nodes),
+        )
+        chain.own = make_mixture(target, move_weights(self.moves, target.n_nodes), own, prepared.tables)
+        chain.tables = prepared.tables
+
+    def advance(self, target: Target, chain: Chain, steps: int) -> int:
+        """Run at most `steps` iterations in place and return how many were made."""
+        return advance_chain(target, chain, steps)
+
+    def totals(self, chain: Chain) -> dict[str, float]:
+        """Return moves tried and accepted, in all and by kind; of PARNI's own every block counts (gibbs) or none.
+
+        With the printed kernel a whole iteration counts as one try.
+        """
+        tried, accepted = chain.own.mixture.tried.copy(), chain.own.mixture.accepted.copy()
+        iterations = int(tried[0])
+        tried[0], accepted[0], evaluations = chain.own.parni.integers[4:7]
+        totals = move_totals(COUNTED, tried, accepted)
+        if iterations:
+            totals |= {"parni_iterations": float(iterations), "evaluations": float(evaluations)}
+        for name, move in (("regroup", chain.own.regroup), ("edge_reversal", chain.own.reversal)):
+            if move is not None and f"{name}_tried" in totals:
+                totals[f"{name}_outside"] = float(move.outside[0])
+        return totals
+
+    def gauges(self, chain: Chain) -> dict[str, float]:
+        """Return ω."""
+        return {"omega": float(chain.own.parni.floats[0])} if chain.own.mixture.weights[0] > 0.0 else {}
+
+    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
+        """Return the microseconds that a move of each kind takes where the chain stands."""
+        return move_costs(target, chain)
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        settings = asdict(self)
+        settings["target_evaluations"] = None if self.target_evaluations is None else float(self.target_evaluations)
+        settings["moves"] = self.moves if isinstance(self.moves, str) else dict(self.moves)
+        settings["kappa"] = None if self.kappa is None else float(self.kappa)
+        return {"name": self.name, **settings}
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Return nothing: the law is the posterior over all graphs."""
+        return []
+
+    def _target_evaluations(self, n_nodes: int) -> float:
+        if self.target_evaluations is None:
+            return 20.0 if n_nodes <= FEW_NODES else 10.0
+        return float(self.target_evaluations)
+
+    def _kappa(self, n_nodes: int) -> float:
+        return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)

@@ -1,0 +1,195 @@
+"""The classical structure samplers: MC3 flips one edge at a time, ADR adds, deletes or reverses one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.jit import entry, leaf
+from parnidag.kernels.problem import Problem
+from parnidag.kernels.random import happens
+from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.types import Integers, int64, is_number
+from parnidag.moves.exchange import exchange_move
+from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
+from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.target import Target
+
+EXCHANGE = int64(len(MOVES))
+"""Counts after the moves of one edge."""
+COUNTED = (*MOVES, "exchange")
+
+
+class MoveCounts(NamedTuple):
+    """How often each move was tried and accepted."""
+
+    tried: Integers
+    accepted: Integers
+
+
+@dataclass(frozen=True)
+class _StructureSampler:
+    """What MC3 and ADR share: everything but the proposal."""
+
+    exchange: float = 0.0
+
+    _reversals: ClassVar[bool]
+    default_space: ClassVar[Literal["none"]] = "none"
+
+    def __post_init__(self) -> None:
+        if not is_number(self.exchange) or not 0.0 <= self.exchange < 1.0:
+            raise ParnidagError(
+                f"exchange must be a probability from 0 up to but not including 1 (exchanges alone do not reach every "
+                f"graph), got {self.exchange!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return type(self).__name__
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 100 a node, at least 5000."""
+        return max(5000, 100 * n_nodes)
+
+    def prepare(
+        self,
+        target: Target,
+        considered: Adjacency | None = None,
+        seed: int = 0,
+        stages: Stages = silent_stage,
+        *,
+        chains: int = 0,
+        given: bool = True,
+    ) -> Prepared:
+        """Prepare nothing: these samplers propose every edge, and start without any but those required."""
+        if considered is not None:
+            raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
+        return Prepared(starts=[target.required] * chains)
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
+        """Give a new chain its move counters."""
+        chain.own = MoveCounts(*np.zeros((2, len(COUNTED)), np.int64))
+
+    def advance(self, target: Target, chain: Chain, steps: int) -> int:
+        """Run at most `steps` iterations in place and return how many were made."""
+        scratch = chain.scratch(target)
+        return int(
+            advance_structure(
+                target.problem,
+                chain.graph,
+                scratch,
+                chain.recorder,
+                chain.own,
+                self._reversals,
+                float(self.exchange),
+                int64(steps),
+            )
+        )
+
+    def totals(self, chain: Chain) -> dict[str, float]:
+        """Return how often moves were tried and accepted, in all and by kind."""
+        return move_totals(COUNTED, *chain.own)
+
+    def gauges(self, chain: Chain) -> dict[str, float]:
+        """Return nothing: there is nothing to tune."""
+        return {}
+
+    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
+        """Return nothing: kinds of moves are not timed."""
+        return {}
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": self.name, "exchange": float(self.exchange)}
+
+    def caveats(self, prepared: Prepared) -> list[str]:
+        """Return nothing: the law is the posterior over all graphs."""
+        return []
+
+
+@dataclass(frozen=True)
+class MC3(_StructureSampler):
+    """MCMC model composition: flip one random edge indicator (Madigan and York 1995).
+
+    An ordered pair of nodes is chosen uniformly and its edge added or removed. The proposal is symmetric, so
+    α = min{1, π(γ′)/π(γ)}.
+
+    Parameters
+    ----------
+    exchange
+        Probability that an iteration turns an edge round and exchanges the parents of its nodes instead.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.MC3().exchange
+    0.0
+    """
+
+    _reversals: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class ADR(_StructureSampler):
+    """Add, delete or reverse one random edge (Giudici and Castelo 2003; Appendix E of the paper).
+
+    Each kind of move is tried with probability 1/3. Its neighbourhood counts the graphs with cycles too, so sizes are
+    known without a search: with d edges, additions number n(n − 1) − 2d, deletions d, reversals d.
+
+    Parameters
+    ----------
+    exchange
+        Probability that an iteration turns an edge round and exchanges the parents of its nodes instead: 0.1 frees
+        chains that single edges trap.
+
+    Examples
+    --------
+    >>> from parnidag import samplers
+    >>> samplers.ADR(exchange=0.1)
+    ADR(exchange=0.1)
+    """
+
+    _reversals: ClassVar[bool] = True
+
+
+@entry
+def advance_structure(
+    problem: Problem,
+    graph: GraphArrays,
+    scratch: Scratch,
+    recorder_arrays: RecorderArrays,
+    counts: MoveCounts,
+    reversals: bool,
+    exchange: float,
+    steps: int,
+) -> int:
+    """Run MC3 or ADR for at most `steps` iterations."""
+    dag: Dag = open_dag(problem, graph, scratch)
+    recorder = open_recorder(recorder_arrays)
+    done = int64(0)
+    if begin_segment(dag, recorder):
+        while done < steps:
+            move = next_move(dag, reversals, exchange)
+            accepted = exchange_move(dag) if move == EXCHANGE else single_edge_step(dag, move)
+            counts.tried[move] += ONE
+            counts.accepted[move] += accepted
+            done += ONE
+            if not observe(dag, recorder):
+                break
+    close_dag(dag, graph)
+    close_recorder(recorder, recorder_arrays)
+    return done
+
+
+@leaf
+def next_move(dag: Dag, reversals: bool, exchange: float) -> int:
+    """Choose an exchange with the given probability, else a move of one edge."""
+    if exchange > 0.0 and happens(dag.rng, exchange):
+        return EXCHANGE
+    return adr_move(dag) if reversals else FLIP

@@ -1,0 +1,75 @@
+"""Which score: by name, with options as words, or by the kind of data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from parnidag.data.table import Data
+from parnidag.errors import ParnidagError
+from parnidag.scores.base import Score
+from parnidag.scores.bdeu import BDeu
+from parnidag.scores.gaussian import BIC, BGe, Gaussian, GPrior
+from parnidag.scores.spline import Spline
+
+NAMES: dict[str, Any] = {
+    "gaussian": Gaussian,
+    "gprior": GPrior,
+    "bge": BGe,
+    "bic": BIC,
+    "bdeu": BDeu,
+    "spline": Spline,
+}
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def choose_score(score: Score | str | None, data: Data) -> Score:
+    """Return a score: as given, by its name, or for ``"auto"`` and None the one that suits the kind of data.
+
+    Examples
+    --------
+    >>> choose_score("auto", Data([[0.5, 1.0], [1.5, 2.0], [0.2, 3.5]]))
+    Gaussian(g=10.0)
+    >>> choose_score("BGe", Data([[0.5, 1.0], [1.5, 2.0], [0.2, 3.5]])).alpha_mu
+    1.0
+    """
+    if score is None or (isinstance(score, str) and score.lower() == "auto"):
+        return BDeu() if data.kind == "discrete" else Gaussian()
+    return named_score(score) if isinstance(score, str) else score
+
+
+def named_score(name: str, options: Mapping[str, str] | None = None) -> Score:
+    """Return the score of a name, with options written as words.
+
+    Examples
+    --------
+    >>> named_score("bge", {"alpha_mu": "0.5", "standardise": "yes"})
+    BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=True)
+    """
+    kind = NAMES.get(name.lower())
+    if kind is None:
+        raise ParnidagError(f'score must be "auto", {", ".join(NAMES)} or a score, got {name!r}')
+    known = [one.name for one in fields(kind)]
+    for option in options or {}:
+        if option not in known:
+            allowed = ", ".join(known) if known else "none"
+            raise ParnidagError(f"the score {name} has no option {option!r}; its options: {allowed}")
+    score: Score = kind(**{option: _value(text) for option, text in (options or {}).items()})
+    return score
+
+
+def _value(text: str) -> object:
+    """Read an option: none, yes or no, a number, or several with commas between."""
+    word = text.strip().lower()
+    if word == "none":
+        return None
+    if word in _TRUTH:
+        return _TRUTH[word]
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParnidagError(f"{text!r} is neither a number nor yes, no or none") from None
+    if len(numbers) > 1:
+        return tuple(numbers)
+    return int(numbers[0]) if numbers[0].is_integer() and "." not in text else numbers[0]

@@ -1,0 +1,112 @@
+"""How candidate tables lie in memory: as arrays that Python owns, and as the struct that kernels pass around."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag.kernels.dag import ONE, ZERO
+from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
+
+NEVER, SUBSET = int64(0), int64(-1)
+"""A parent that no set has; one that belongs to the subsets, as a candidate or required."""
+
+
+class TableArrays(NamedTuple):
+    """The tables as kernels read them: the same for all chains, never written to after they are filled."""
+
+    candidates: Codes
+    """Candidate parents of each node in increasing order: bit k of a subset is the k-th (n × most candidates)."""
+    extras: Codes
+    """Parents from outside that may join a subset (n × most extras)."""
+    required: Codes
+    """Parents in every set (n × most required)."""
+    column: Codes
+    """For parent i of j at [j, i]: the column of an extra, or one of NEVER and SUBSET (n × n)."""
+    candidate_count: Integers
+    extra_count: Integers
+    required_count: Integers
+    first_entry: Integers
+    """Where each node's rows begin in `scores` and `ratios`; a row has 1 + extra_count entries."""
+    first_row: Integers
+    """Where each node's rows begin in `log_alone`."""
+    scores: Floats
+    ratios: Floats
+    log_alone: Floats
+    ranked: Codes
+    """The subsets of each node's candidates, best score first, in the places of `log_alone`; empty with extras."""
+
+
+class DrawArrays(NamedTuple):
+    """What one chain needs beside the tables that all chains share."""
+
+    frame: Bytes
+    weights: Floats
+    chosen: Integers
+    peaks: Floats
+    """The best score inside each subset, in the shape of `scores`; empty when no one asks for it."""
+
+
+def draw_arrays(arrays: TableArrays, peaks: Floats | None = None) -> DrawArrays:
+    """Return a chain's working memory."""
+    most = max(1 << int(arrays.candidate_count.max()), 1 + int(arrays.extra_count.max()))
+    return DrawArrays(make_frame(), np.zeros(most), np.zeros(most, np.int64), np.zeros(0) if peaks is None else peaks)
+
+
+@struct
+class Tables:
+    """The fields of `TableArrays` with one chain's working memory, and the answers of the draws."""
+
+    frame: Bytes
+    candidates: Codes
+    extras: Codes
+    required: Codes
+    column: Codes
+    candidate_count: Integers
+    extra_count: Integers
+    required_count: Integers
+    first_entry: Integers
+    first_row: Integers
+    scores: Floats
+    ratios: Floats
+    log_alone: Floats
+    ranked: Codes
+    peaks: Floats
+    weights: Floats
+    chosen: Integers
+    drawn_subset: int
+    drawn_column: int
+
+
+@kernel
+def open_tables(arrays: TableArrays, own: DrawArrays) -> Tables:
+    """Build the struct on top of the arrays."""
+    return Tables(
+        own.frame,
+        arrays.candidates,
+        arrays.extras,
+        arrays.required,
+        arrays.column,
+        arrays.candidate_count,
+        arrays.extra_count,
+        arrays.required_count,
+        arrays.first_entry,
+        arrays.first_row,
+        arrays.scores,
+        arrays.ratios,
+        arrays.log_alone,
+        arrays.ranked,
+        own.peaks,
+        own.weights,
+        own.chosen,
+        ZERO,
+        ZERO,
+    )
+
+
+@leaf
+def row_of(tables: Tables, j: int, subset: int) -> int:
+    """Return where the row of a subset begins."""
+    return tables.first_entry[j] + subset * (ONE + tables.extra_count[j])

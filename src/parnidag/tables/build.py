@@ -1,0 +1,270 @@
+"""Candidate tables: the local scores of all parent sets that a search space holds, and sums over them.
+
+A node's parent sets are every subset of its candidates, and each of these with one more parent from outside, its extra
+("plus one": Kuipers, Suter and Moffa 2022). Required parents belong to every set, forbidden ones to none, and sets with
+more than `max_parents` weigh nothing. A row is a subset of the candidates, as a bit set; its first entry is the subset
+alone, the others have one extra each.
+
+Two tables of this shape are kept. `scores` holds the local log target. `ratios` answers the question that orders and
+partitions ask all the time, what the sets inside a given subset weigh together:
+
+    ratios[S, e] = Σ_{m ⊆ S} exp(score(m ∪ e)) / Σ_{m ⊆ S} exp(score(m)),    log_alone[S] = log Σ_{m ⊆ S} exp(score(m)).
+
+Weighing the extras against the sets without one keeps all numbers in range: a sum is never below 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.errors import ParnidagError
+from parnidag.kernels.problem import FREE, REQUIRED
+from parnidag.kernels.types import Codes, Floats, Integers
+from parnidag.tables.arrays import NEVER, SUBSET, DrawArrays, TableArrays, draw_arrays
+from parnidag.tables.fill import fill_all_scores, fill_all_sums, make_filling
+from parnidag.target import Target
+
+DEFAULT_MEMORY = 2e9
+"""Bytes that tables may take unless the user says otherwise."""
+MOST_MEMORY = 2.0**60
+"""No user may ask for more: a subset must fit into 63 bits."""
+PLACES = 8
+"""Bytes of a number."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateTables:
+    """Filled tables, with what they were filled from: on another machine they are made again rather than sent."""
+
+    target: Target
+    considered: NDArray[np.bool_]
+    """Which parents each node's subsets are made of (parent × child)."""
+    plus_one: bool
+    arrays: TableArrays
+    seconds: float = 0.0
+    key: str = field(default="")
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return sum(array.nbytes for array in self.arrays)
+
+    @property
+    def has_sums(self) -> bool:
+        """Are there sums, or scores alone?"""
+        return self.arrays.ratios.size > 0
+
+    @property
+    def covers_everything(self) -> bool:
+        """Do the tables hold every parent set that the prior allows?"""
+        free = (self.target.problem.status == FREE).sum(axis=0)
+        outside = free - self.arrays.candidate_count
+        room = self.target.max_parents - self.arrays.required_count
+        return bool(((outside == 0) | (room == 0) | (self.plus_one & ((outside == 1) | (room == 1)))).all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one, self.has_sums)
+
+    def __repr__(self) -> str:
+        counts = self.arrays.candidate_count
+        extra = " and one extra" if self.plus_one else ""
+        return (
+            f"CandidateTables({len(counts)} nodes, {counts.mean():.1f} candidates on average, at most {counts.max()}"
+            f"{extra}; {self.nbytes / 1e6:,.1f} MB in {self.seconds:.3g} s)"
+        )
+
+
+def build_tables(
+    target: Target,
+    considered: NDArray[np.bool_],
+    *,
+    plus_one: bool | None = None,
+    memory: float = DEFAULT_MEMORY,
+    sums: bool = True,
+) -> CandidateTables:
+    """Fill the tables of a search space, or refuse before allocating anything if they are too large.
+
+    Parameters
+    ----------
+    target
+        Scores and prior.
+    considered
+        Which parents each node's subsets are made of (parent × child); those that are not free are left out.
+    plus_one
+        Whether every subset may take one parent from outside; None means if there is memory for it.
+    memory
+        Bytes that the tables may take; a search on them takes as much as their scores again, for a while.
+    sums
+        Whether sums are wanted too, or scores alone, which do for a search.
+    """
+    began = time.perf_counter()
+    considered = considered & (target.problem.status == FREE)
+    plus_one = fitting_plus_one(target, considered, plus_one, memory, sums)
+    try:
+        arrays = _empty_tables(target, considered, plus_one, sums=sums)
+    except MemoryError as error:
+        needed = in_words(table_bytes(target, considered, plus_one))
+        raise ParnidagError(f"space: this machine has no room for tables of {needed}; use fewer candidates") from error
+    draws = draw_arrays(arrays)
+    fill_all_scores(target.problem, arrays, draws, make_filling(arrays, target.problem.table, target.max_parents))
+    if sums:
+        fill_all_sums(arrays, draws)
+        _rank(arrays)
+    key = _digest(target, considered, plus_one, sums)
+    tables = CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began, key)
+    _KNOWN[tables.key] = tables
+    return tables
+
+
+def make_draws(tables: CandidateTables, peaks: Floats | None = None) -> DrawArrays:
+    """Return a chain's working memory."""
+    return draw_arrays(tables.arrays, peaks)
+
+
+def fitting_plus_one(
+    target: Target, considered: NDArray[np.bool_], plus_one: bool | None, memory: float, sums: bool = True
+) -> bool:
+    """Return whether extras are stored, or refuse tables that do not fit."""
+    memory = min(memory, MOST_MEMORY)
+    with_extras, without = (table_bytes(target, considered, extras, sums) for extras in (True, False))
+    if plus_one is None:
+        plus_one = with_extras <= memory
+    needed = with_extras if plus_one else without
+    if needed > memory:
+        counts = (considered & (target.problem.status == FREE)).sum(axis=0)
+        node = target.names[int(counts.argmax())]
+        advice = "a sparser skeleton (a smaller alpha), an EdgePrior that forbids edges"
+        if plus_one and without <= memory:
+            advice = f"plus_one=False ({in_words(without)}), " + advice
+        raise ParnidagError(
+            f"space: {node} has {counts.max()} candidate parents, and the tables of all nodes would take "
+            f"{in_words(needed)}, more than the {in_words(memory)} allowed; use {advice}, or a larger memory="
+        )
+    return plus_one
+
+
+def table_bytes(target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool = True) -> float:
+    """Return the bytes that the tables of a search space would take, with sums or scores alone."""
+    free = target.problem.status == FREE
+    candidates = (considered & free).sum(axis=0)
+    extras = (free & ~considered).sum(axis=0) * plus_one
+    numbers = 3.0 + 2.0 * extras if sums else 1.0 + extras
+    # beyond 2⁹⁰⁰ one more candidate makes no difference but an overflow
+    return float((2.0 ** np.minimum(candidates, 900) * numbers).sum()) * PLACES
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> in_words(2.5e9), in_words(3e6), in_words(1200), in_words(2e21)
+    ('2.5 GB', '3 MB', '2 kB', '2e+12 GB')
+    """
+    if size >= 1e15:
+        return f"{size / 1e9:.0e} GB"
+    if size >= 1e9:
+        return f"{size / 1e9:,.1f} GB"
+    return f"{math.ceil(size / 1e6):,} MB" if size >= 1e6 else f"{math.ceil(size / 1e3):,} kB"
+
+
+def one_node_tables(target: Target, considered: NDArray[np.bool_], memory: float) -> TableArrays:
+    """Return room for the scores of one node at a time, with every extra: nodes overwrite one another."""
+    considered = considered & (target.problem.status == FREE)
+    counts = considered.sum(axis=0)
+    extras = (target.problem.status == FREE).sum(axis=0) - counts
+    needed = float((2.0**counts * (1.0 + extras)).max()) * PLACES
+    if needed > memory:
+        node = target.names[int(counts.argmax())]
+        raise ParnidagError(
+            f"space: {node} has {counts.max()} candidate parents, whose parent sets would take {in_words(needed)}, "
+            f"more than {in_words(memory)}; use a sparser skeleton (a smaller alpha)"
+        )
+    layout = _empty_tables(target, considered, plus_one=True, sums=False, entries=int(needed) // PLACES)
+    return layout._replace(first_entry=np.zeros_like(layout.first_entry))
+
+
+def _empty_tables(
+    target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool, entries: int | None = None
+) -> TableArrays:
+    """Lay out the tables of all nodes; with a number of `entries`, there is room for so many scores only."""
+    status = target.problem.status
+    extras = (status == FREE) & ~considered & plus_one
+    listed = [_listed(mask) for mask in (considered, extras, status == REQUIRED)]
+    (candidates, candidate_count), (extra, extra_count), (required, required_count) = listed
+    rows = np.left_shift(1, candidate_count)
+    first_row = np.concatenate([[0], np.cumsum(rows)])
+    first_entry = np.concatenate([[0], np.cumsum(rows * (1 + extra_count))])
+    return TableArrays(
+        candidates=candidates,
+        extras=extra,
+        required=required,
+        column=_columns(considered | (status == REQUIRED), extras),
+        candidate_count=candidate_count,
+        extra_count=extra_count,
+        required_count=required_count,
+        first_entry=first_entry,
+        first_row=first_row,
+        scores=np.empty(int(first_entry[-1]) if entries is None else entries),
+        ratios=np.empty(int(first_entry[-1]) if sums else 0),
+        log_alone=np.empty(int(first_row[-1]) if sums else 0),
+        ranked=np.empty(int(first_row[-1]) if sums and not extras.any() else 0, np.int32),
+    )
+
+
+def _rank(arrays: TableArrays) -> None:
+    """Sort every node's parent sets by score, if that is wanted."""
+    if arrays.ranked.size:
+        for first, end in itertools.pairwise(arrays.first_row):
+            arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
+
+
+def _columns(inside: NDArray[np.bool_], extras: NDArray[np.bool_]) -> Codes:
+    """Return the column of every extra, [child, parent]."""
+    columns = np.where(extras.T, np.cumsum(extras.T, axis=1), NEVER)
+    return np.ascontiguousarray(np.where(inside.T, SUBSET, columns), np.int32)
+
+
+def _listed(mask: NDArray[np.bool_]) -> tuple[Codes, Integers]:
+    """Return the marked parents of each node as rows padded with −1, and how many there are."""
+    counts = mask.sum(axis=0).astype(np.int64)
+    rows = np.full((len(mask), max(int(counts.max()), 1)), -1, np.int32)
+    for j in range(len(mask)):
+        rows[j, : counts[j]] = np.flatnonzero(mask[:, j])
+    return rows, counts
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables in other processes: a worker fills its own once, and finds them again for the next segment
+
+_KNOWN: WeakValueDictionary[str, CandidateTables] = WeakValueDictionary()
+_HELD: list[CandidateTables] = []
+"""The last tables made for an unpickled copy: nobody else may hold them between two segments."""
+
+
+def _digest(target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool) -> str:
+    table = target.problem.table
+    numbers = f"{plus_one} {sums} {target.max_parents} {table.mix} {table.scale} {target.settings['score']}"
+    digest = hashlib.sha256(np.packbits(considered).tobytes() + numbers.encode())
+    for array in (*table[:6], table.content, target.problem.log_odds, target.problem.status):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _known_or_rebuilt(
+    key: str, target: Target, considered: NDArray[np.bool_], plus_one: bool, sums: bool
+) -> CandidateTables:
+    known = _KNOWN.get(key)
+    if known is None:
+        known = build_tables(target, considered, plus_one=plus_one, memory=math.inf, sums=sums)
+        _HELD[:] = [known]
+    return known

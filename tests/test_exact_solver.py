@@ -1,0 +1,250 @@
+"""The exact solver against enumeration of every DAG and known counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from dags import (
+    all_dags,
+    column_of,
+    constrain,
+    edge_probabilities_of,
+    enumerate_dags,
+    log_weights_of,
+    random_weights,
+    rounding,
+    spanning_weights,
+    strong_signal_weights,
+    subsets,
+)
+
+from parnidag.errors import ParnidagError
+from parnidag.exact_solver import draws as referee_draws
+from parnidag.exact_solver import sums as referee
+
+DAG_COUNTS = {
+    1: 1,
+    2: 3,
+    3: 25,
+    4: 543,
+    5: 29281,
+    6: 3781503,
+    7: 1138779265,
+    8: 783702329343,
+    9: 1213442454842881,
+    10: 4175098976430598143,
+}
+
+
+# --- the slow, obvious way -----------------------------------------------------------------------------------------
+
+
+def sum_over_sinks(log_weights, sign):
+    """Plain inclusion–exclusion over sink sets; a wrong sign counts a DAG once for each of its sets of sinks."""
+    n = len(log_weights)
+    f = {frozenset(): 1.0}
+    for size in range(1, n + 1):
+        for nodes in map(frozenset, itertools.combinations(range(n), size)):
+            f[nodes] = 0.0
+            for sinks in subsets(nodes):
+                if sinks:
+                    rest = nodes - sinks
+                    product = math.prod(
+                        sum(math.exp(log_weights[j, column_of(parents, j)]) for parents in subsets(rest)) for j in sinks
+                    )
+                    f[nodes] += sign ** (len(sinks) + 1) * f[rest] * product
+    return f[frozenset(range(n))]
+
+
+def per_edge_weights(n, log_odds):
+    return np.tile([log_odds * column.bit_count() for column in range(2 ** (n - 1))], (n, 1))
+
+
+def assert_solves(log_weights):
+    graphs, probabilities, log_total = enumerate_dags(log_weights)
+    solution = referee.solve(log_weights)
+    tolerance = rounding(log_weights)
+    assert tolerance < 1e-7
+    assert solution.log_total == pytest.approx(log_total, rel=0, abs=tolerance)
+    expected = edge_probabilities_of(graphs, probabilities)
+    np.testing.assert_allclose(solution.edge_probabilities, expected, rtol=0, atol=tolerance)
+    assert 1.0 <= solution.cancellation <= 2 ** len(log_weights)
+
+
+# --- sums ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", DAG_COUNTS)
+def test_counts_all_dags(n):
+    solution = referee.solve(np.zeros((n, 2 ** (n - 1))))
+    # The terms of the count add up to 2.2 times the count, at n layers of rounding of a log of at most 43.
+    assert solution.cancellation < 2.2
+    assert solution.log_total == pytest.approx(math.log(DAG_COUNTS[n]), rel=4 * np.finfo(float).eps, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_random_weights_match_enumeration(n):
+    for seed in range(1 if n == 5 else 10):
+        assert_solves(random_weights(n, seed))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_weights_spanning_thousands_of_nats_match_enumeration(n):
+    for seed in range(1 if n == 5 else 10):
+        assert_solves(spanning_weights(n, seed))
+
+
+def test_strong_signal_matches_enumeration():
+    assert np.ptp(strong_signal_weights(5, penalty=2.0)) > 5000
+    assert_solves(strong_signal_weights(5, penalty=2.0))
+    # A strong penalty leaves only the five equivalent graphs, one for each root: i → i+1 when the root is not after i.
+    probabilities = referee.solve(strong_signal_weights(5, penalty=50.0)).edge_probabilities
+    np.testing.assert_allclose(np.diag(probabilities, 1), [0.2, 0.4, 0.6, 0.8], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.diag(probabilities, -1), [0.8, 0.6, 0.4, 0.2], rtol=0, atol=1e-9)
+
+
+def test_near_empty_posterior_cancels_most_and_is_still_right():
+    log_weights = per_edge_weights(5, -30.0)
+    assert_solves(log_weights)
+    assert referee.solve(log_weights).cancellation == pytest.approx(2**5 - 1, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"forbidden": [(0, 1), (2, 1), (3, 0)]},
+        {"required": [(0, 1), (1, 2)]},
+        {"required": [(2, 0)], "forbidden": [(3, 0), (1, 3)], "max_parents": 2},
+        {"max_parents": 1},
+        {"max_parents": 0},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weights", [random_weights, spanning_weights])
+def test_constraints_match_enumeration_and_hold_exactly(constraints, weights):
+    log_weights = constrain(weights(4, 7), **constraints)
+    assert_solves(log_weights)
+    probabilities = referee.solve(log_weights).edge_probabilities
+    assert all(probabilities[i, j] == 0.0 for i, j in constraints.get("forbidden", ()))
+    assert all(probabilities[i, j] == 1.0 for i, j in constraints.get("required", ()))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_arbitrary_missing_parent_sets_match_enumeration(n):
+    solved = refused = 0
+    for seed in range(40):
+        log_weights = random_weights(n, seed)
+        log_weights[np.random.default_rng(seed + 1000).random(log_weights.shape) < 0.6] = -np.inf
+        if np.any(log_weights_of(all_dags(n), log_weights) > -np.inf):
+            assert_solves(log_weights)
+            solved += 1
+        else:
+            with pytest.raises(ParnidagError, match="no graph at all"):
+                referee.solve(log_weights)
+            refused += 1
+    assert solved > 0
+    assert refused > 0
+
+
+def test_prior_alone_has_the_known_marginals():
+    h = 1 / 11
+    probabilities = referee.solve(per_edge_weights(11, math.log(h / (1 - h)))).edge_probabilities
+    edges = probabilities[~np.eye(11, dtype=bool)]
+    assert np.all(np.round(edges, 5) == 0.07776)
+    assert round(edges.sum(), 2) == 8.55
+
+
+def test_symmetric_weights_give_equal_probabilities():
+    log_weights = per_edge_weights(8, 0.7)
+    probabilities = referee.solve(log_weights).edge_probabilities
+    off_diagonal = probabilities[~np.eye(8, dtype=bool)]
+    assert np.ptp(off_diagonal) < rounding(log_weights)
+    assert np.all(np.diag(probabilities) == 0.0)
+
+
+def test_relabelling_the_nodes_relabels_the_answer():
+    n, order = 6, np.array([3, 0, 5, 1, 4, 2])
+    log_weights = spanning_weights(n, 3, span=20.0)
+    relabelled = np.empty_like(log_weights)
+    for j in range(n):
+        for parents in subsets(set(range(n)) - {j}):
+            column = column_of([order[i] for i in parents], order[j])
+            relabelled[order[j], column] = log_weights[j, column_of(parents, j)]
+    there = referee.solve(relabelled).edge_probabilities
+    np.testing.assert_allclose(
+        there[np.ix_(order, order)], referee.solve(log_weights).edge_probabilities, rtol=0, atol=rounding(log_weights)
+    )
+
+
+def test_a_wrong_sign_would_be_noticed():
+    log_weights = random_weights(4, 2)
+    log_total = referee.solve(log_weights).log_total
+    right, wrong = (math.log(sum_over_sinks(log_weights, sign)) for sign in (-1, +1))
+    assert right == pytest.approx(log_total, rel=0, abs=rounding(log_weights))
+    assert wrong > log_total + 1000 * rounding(log_weights)
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+def test_impossible_demands_are_refused():
+    cyclic = constrain(np.zeros((3, 4)), required=[(0, 1), (1, 2), (2, 0)])
+    with pytest.raises(ParnidagError, match="no graph at all"):
+        referee.solve(cyclic)
+
+
+@pytest.mark.parametrize(
+    ("log_weights", "message"),
+    [
+        (np.zeros((3, 5)), "4 columns for 3 nodes, got 5"),
+        (np.zeros(4), r"shape \(n, 2\*\*\(n-1\)\)"),
+        (np.zeros((0, 0)), "n ≥ 1"),
+        (np.array([[0.0, np.nan], [0.0, 0.0]]), "NaN"),
+        (np.array([[0.0, np.inf], [0.0, 0.0]]), "inf"),
+    ],
+)
+def test_unusable_weights_are_refused(log_weights, message):
+    with pytest.raises(ParnidagError, match=message):
+        referee.solve(log_weights)
+
+
+def test_sizes_up_to_the_limits_pass():
+    referee.check_size(referee.MAX_NODES, draws=False)
+    referee.check_size(referee.MAX_NODES_FOR_DRAWS, draws=True)
+
+
+@pytest.mark.parametrize("n", [21, 25, 40, 1000])
+@pytest.mark.parametrize("draws", [False, True])
+def test_larger_sizes_are_refused_with_an_estimate(n, draws):
+    limit = referee.MAX_NODES_FOR_DRAWS if draws else referee.MAX_NODES
+    with pytest.raises(ParnidagError, match=rf"limited to {limit} nodes, got {n}: .* memory and .* parnidag\.sample"):
+        referee.check_size(n, draws)
+
+
+def test_too_many_nodes_are_refused_before_anything_is_allocated():
+    n = referee.MAX_NODES + 1
+    free_of_memory = np.broadcast_to(0.0, (n, 2 ** (n - 1)))
+    with pytest.raises(ParnidagError, match=f"got {n}"):
+        referee.solve(free_of_memory)
+
+
+def test_the_same_code_runs_uncompiled():
+    script = (
+        "import numpy as np; from parnidag.exact_solver import draws, sums; "
+        "w = np.zeros((3, 4)); w[0, 1] = -np.inf; "
+        "print(sums.solve(w).log_total, *draws.draw_graphs(w, 20, 5).astype(int).ravel())"
+    )
+    command = [sys.executable, "-W", "error", "-c", script]
+    plain = subprocess.run(
+        command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True
+    ).stdout.split()
+    log_weights = np.zeros((3, 4))
+    log_weights[0, 1] = -np.inf
+    assert float(plain[0]) == pytest.approx(referee.solve(log_weights).log_total, rel=1e-14)
+    assert plain[1:] == referee_draws.draw_graphs(log_weights, 20, 5).astype(int).ravel().astype(str).tolist()
