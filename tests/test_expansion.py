@@ -8,7 +8,7 @@ import pytest
 import parnidag
 from parnidag import EdgePrior, ParnidagError, samplers, scores, space
 from parnidag.data import Data
-from parnidag.samplers.parni.settings import settings as parni
+from parnidag.samplers.parni import settings as parni
 from parnidag.samplers.parni.start import initialise
 from parnidag.space.default import FEW_NODES, default_skeleton, grown
 from parnidag.space.expansion import expand, strongest

@@ -13,12 +13,13 @@ import pytest
 from plotting import close_all, exact, names_of
 
 import parnidag
-from parnidag import EdgePrior, api, memory_need, plots, samplers, scores
+from parnidag import EdgePrior, api, plots, samplers, scores
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.lazy_zeros import MAPPED_FROM, lazy_zeros
 from parnidag.plots.maps import largest_in_blocks
 from parnidag.results.prior_marginals import alike_marginal, counted_marginal, drawn_marginals
+from parnidag.run import memory
 from parnidag.run.memory import LARGE, check_memory, need_of, time_in_words
 from parnidag.samplers.base import Prepared, new_chain
 from parnidag.target import Target
@@ -110,26 +111,24 @@ def test_the_estimate_of_a_chain_is_the_size_of_its_arrays():
     arrays = (graph.parents, graph.position, graph.visits, graph.visits, own.eta_odds, own.eta_logit, own.pairs)
     cache = chain.scratch(target).cache.nbytes
     estimate = need_of(target, samplers.PARNI(), 1).a_chain
-    assert estimate - memory_need.batch_bytes(n) == pytest.approx(
-        sum(array.nbytes for array in arrays) + cache, rel=0.02
-    )
+    assert estimate - memory.batch_bytes(n) == pytest.approx(sum(array.nbytes for array in arrays) + cache, rel=0.02)
     assert need_of(target, samplers.ADR(), 1).a_chain < estimate
     assert need_of(target_of(n, max_parents=3), samplers.PARNI(), 1).a_chain < estimate
 
 
 def test_need_adds_up():
-    need = memory_need.memory_need(1000, chains=4)
+    need = memory.memory_need(1000, chains=4)
     assert need.total == need.shared + max(need.search, 5 * need.a_chain)
-    assert memory_need.memory_need(1000, chains=16).total == pytest.approx(need.shared + 17 * need.a_chain)
-    assert memory_need.memory_need(2000, chains=4).a_chain > 2 * need.a_chain
-    assert memory_need.memory_need(1000, chains=4, searched=False).search == 0
+    assert memory.memory_need(1000, chains=16).total == pytest.approx(need.shared + 17 * need.a_chain)
+    assert memory.memory_need(2000, chains=4).a_chain > 2 * need.a_chain
+    assert memory.memory_need(1000, chains=4, searched=False).search == 0
 
 
 def test_need_of_a_search_is_near_what_was_measured():
     """With 3000 edges and 200 rows the search of 2000 nodes took 3.6 GB; tables of 3000 nodes are not made."""
-    assert memory_need.memory_need(2000, chains=1).total == pytest.approx(3.6e9, rel=0.05)
-    assert memory_need.memory_need(2500, chains=1).search == 2 * memory_need.DEFAULT_MEMORY
-    assert memory_need.memory_need(3000, chains=1).search == 0
+    assert memory.memory_need(2000, chains=1).total == pytest.approx(3.6e9, rel=0.05)
+    assert memory.memory_need(2500, chains=1).search == 2 * memory.DEFAULT_MEMORY
+    assert memory.memory_need(3000, chains=1).search == 0
 
 
 def test_a_run_that_does_not_fit_is_refused_before_anything_is_done(monkeypatch):
@@ -140,7 +139,7 @@ def test_a_run_that_does_not_fit_is_refused_before_anything_is_done(monkeypatch)
         raise AssertionError("work was done before the refusal")
 
     monkeypatch.setattr(api, "prior_marginals", never)
-    monkeypatch.setattr(memory_need, "free_bytes", lambda: need.shared + 10.5 * need.a_chain)
+    monkeypatch.setattr(memory, "free_bytes", lambda: need.shared + 10.5 * need.a_chain)
     with pytest.raises(
         ParnidagError, match=rf"{LARGE} columns: 40 chains of PARNI would take about .* of memory"
     ) as refusal:
@@ -155,8 +154,8 @@ def test_the_advised_number_of_chains_fits(monkeypatch):
     target = target_of(LARGE)
     need = need_of(target, samplers.PARNI(), 40)
     for chains in (2, 9, 39):
-        free = (need.shared + max((chains + 1) * need.a_chain, need.search)) / (1 - memory_need.KEPT_FREE) * 1.0001
-        monkeypatch.setattr(memory_need, "free_bytes", lambda free=free: free)
+        free = (need.shared + max((chains + 1) * need.a_chain, need.search)) / (1 - memory.KEPT_FREE) * 1.0001
+        monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
         check_memory(target, samplers.PARNI(), chains)
         with pytest.raises(ParnidagError) as refusal:
             check_memory(target, samplers.PARNI(), 40)
@@ -168,27 +167,27 @@ def test_the_advised_number_of_chains_fits(monkeypatch):
 
 
 def test_small_graphs_and_unknown_machines_are_not_refused(monkeypatch):
-    monkeypatch.setattr(memory_need, "free_bytes", lambda: 1.0)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 1.0)
     check_memory(target_of(20), samplers.PARNI(), 4)
-    monkeypatch.setattr(memory_need, "free_bytes", lambda: None)
+    monkeypatch.setattr(memory, "free_bytes", lambda: None)
     check_memory(target_of(LARGE), samplers.PARNI(), 10**6)
 
 
 @on_linux
 def test_free_memory_is_read(monkeypatch):
-    free = memory_need.free_bytes()
+    free = memory.free_bytes()
     assert free is not None
     assert 1e6 < free < 1e15
-    monkeypatch.setattr(memory_need, "_available", lambda: 5e9)
+    monkeypatch.setattr(memory, "_available", lambda: 5e9)
     for left, least in ((None, 5e9), (2e9, 2e9)):
-        monkeypatch.setattr(memory_need, "_left_in_group", lambda left=left: left)
-        assert memory_need.free_bytes() == least
+        monkeypatch.setattr(memory, "_left_in_group", lambda left=left: left)
+        assert memory.free_bytes() == least
 
 
 def test_the_time_of_a_large_run_is_announced(monkeypatch):
-    monkeypatch.setattr(memory_need, "usable_cores", lambda: 2)
+    monkeypatch.setattr(memory, "usable_cores", lambda: 2)
     target = target_of(LARGE)
-    iterations = 2 * 60 * 10 * memory_need.ITERATIONS_A_SECOND  # ten minutes, and some seconds for the search
+    iterations = 2 * 60 * 10 * memory.ITERATIONS_A_SECOND  # ten minutes, and some seconds for the search
     assert time_in_words(target, samplers.PARNI(), iterations) == f"n={LARGE}: about 10 minutes on 2 free cores"
     assert time_in_words(target, samplers.PARNI(), 1) == f"n={LARGE}: about 1 minute on 2 free cores"
     assert time_in_words(target, samplers.ADR(), iterations) is None

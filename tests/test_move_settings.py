@@ -14,6 +14,7 @@ from test_kernels import CONSTRAINTS, begin, weak_target
 
 import parnidag
 from parnidag import ParnidagError, samplers
+from parnidag.samplers.parni import settings as parni
 from parnidag.samplers.parni.adaptation import make_parni
 from parnidag.samplers.parni.mixture import (
     COST_STEPS,
@@ -24,7 +25,6 @@ from parnidag.samplers.parni.mixture import (
     move_costs,
     move_weights,
 )
-from parnidag.samplers.parni.settings import settings as parni
 
 
 @pytest.mark.parametrize(

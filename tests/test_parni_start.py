@@ -16,7 +16,7 @@ from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.kernels.dag import ABSENT
 from parnidag.kernels.problem import FORBIDDEN, FREE
 from parnidag.samplers.base import new_chain
-from parnidag.samplers.parni.settings import start as initial
+from parnidag.samplers.parni import start as initial
 from parnidag.samplers.parni.start import Climb, climb, initialise, shared_candidates, walker_at
 from parnidag.space import expansion, search
 from parnidag.tables.build import build_tables

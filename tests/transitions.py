@@ -26,9 +26,10 @@ from parnidag.kernels import dag as dag_module  # noqa: E402
 from parnidag.kernels.dag import open_dag  # noqa: E402
 from parnidag.moves import single_edge  # noqa: E402
 from parnidag.priors.edge_prior import EdgePrior  # noqa: E402
-from parnidag.samplers import blocks as block_kernels  # noqa: E402
-from parnidag.samplers import neighbourhood, tuning  # noqa: E402
 from parnidag.samplers.base import Prepared, new_chain  # noqa: E402
+from parnidag.samplers.parni import adaptation as tuning  # noqa: E402
+from parnidag.samplers.parni import algorithm1 as block_kernels  # noqa: E402
+from parnidag.samplers.parni import neighbourhood  # noqa: E402
 from parnidag.scores import Gaussian  # noqa: E402
 from parnidag.target import Target  # noqa: E402
 

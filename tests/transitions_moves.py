@@ -28,8 +28,8 @@ from parnidag.data import Data
 from parnidag.moves import exchange, node_swap, regroup, swap_parent
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers.base import Prepared, new_chain
-from parnidag.samplers.parni.settings import adaptation as tuning
-from parnidag.samplers.parni.settings import mixture
+from parnidag.samplers.parni import adaptation as tuning
+from parnidag.samplers.parni import mixture
 from parnidag.scores import Gaussian
 from parnidag.tables.build import build_tables
 from parnidag.target import Target

@@ -25,7 +25,7 @@ from transitions_moves import FOUR, MOVES, PRIORS, SOME_PAIRS, figures, mixture_
 from parnidag.graphs.adjacency import arcs_of
 from parnidag.kernels.dag import add_edge, remove_edge
 from parnidag.moves import exchange, node_swap, swap_parent
-from parnidag.samplers.parni.settings import mixture
+from parnidag.samplers.parni import mixture
 
 
 def edge_counts_in_the_ratio(dag, node, degree, family_score=exchange.family_score):
