@@ -13,15 +13,14 @@ import pytest
 import parnidag
 from benchmarks import growth
 from benchmarks.chains import BATCHES, Walk
-from benchmarks.growth import Memory, Point, draw_figures, open_edge_counts
+from benchmarks.growth import Point, draw_figures, open_edge_counts
 from benchmarks.harness.study import Request
 from benchmarks.harness.summaries import Interval
 from benchmarks.harness.task import Outcome
 from benchmarks.problems import simulated
 from benchmarks.slopes import ALARM, fit_growth
-from benchmarks.studies.scaling import CHOICE, QUANTITIES, SCALING, SWEEPS, task_at
-from benchmarks.studies.speed import PEERS, SAMPLERS, SPEED, run_rate
-from benchmarks.wall import threads_gain
+from benchmarks.studies.scaling import QUANTITIES, SCALING, task_at
+from benchmarks.studies.speed import SPEED, run_rate
 from parnidag.samplers import ADR
 from parnidag.samplers.base import new_chain
 
@@ -88,15 +87,6 @@ def test_too_few_places_say_so():
 
 
 # ── lists of tasks ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_sweeps_change_one_thing():
-    tasks = SCALING.tasks(Request(scale="standard"), SCALING.sizes["standard"])
-    for name, column in (("nodes", "nodes"), ("rows", "rows"), ("density", "edges")):
-        points = [task.settings["point"] for task in tasks if task.labels["sweep"] == name]
-        for other in {"nodes", "rows", "edges"} - {column} - ({"edges"} if name == "nodes" else set()):
-            assert len({point[other] for point in points}) == 1
-        assert len({point[column] for point in points}) == len(SCALING.sizes["standard"].values[name])
 
 
 def test_what_the_user_asks_for():
@@ -187,20 +177,6 @@ def test_too_few_effective_draws_are_not_counted():
     assert none["seconds_a_draw_typical"] is None
 
 
-def test_memory_sees_what_came_and_went():
-    """Arrays above 32 MiB, which the C library always asks of the system: smaller ones may fit into what was freed."""
-    memory = Memory()
-    memory.begin()
-    if memory.before is None:
-        pytest.skip("this system does not tell")
-    kept = np.ones(8_000_000)
-    passing = np.ones(16_000_000)
-    del passing
-    figures = memory.figures()
-    assert figures["peak_megabytes"] == pytest.approx(192, abs=5)
-    assert figures["held_megabytes"] == pytest.approx(kept.nbytes / 1e6, abs=5)
-
-
 def test_a_rate_is_measured():
     tasks = SPEED.tasks(Request(methods=("adr",)), SPEED.sizes["quick"])
     task = next(task for task in tasks if task.settings["data"] == "gsim100")
@@ -209,16 +185,6 @@ def test_a_rate_is_measured():
     assert len(outcome.arrays["rates"]) == 5
     with pytest.raises(AssertionError):
         run_rate(**{**task.settings, "digest": "another"}, **task.place)
-
-
-def test_two_threads_run_side_by_side(walk):
-    """Chains do the same iterations with and without threads; how much faster is the machine's affair."""
-    problem = simulated("small", nodes=8, edges=8, rows=40)
-    other = new_chain(problem.target, problem.target.required, 1, 1)
-    walk.sampler.begin(problem.target, walk.sampler.prepare(problem.target), other, 10)
-    walk.sampler.advance(problem.target, other, 10)
-    assert threads_gain(walk.sampler, problem.target, [walk.chain, other], 0.01) > 0
-    assert walk.chain.iteration == other.iteration > 10
 
 
 # ── reports ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,8 +196,3 @@ def test_what_failed_is_in_the_report(study):
     request = Request(methods=("adr",))
     found = [(task, Outcome("crashed", note="out of luck")) for task in study.tasks(request, study.sizes["quick"])]
     assert "out of luck" in study.report(request, study.sizes["quick"], found).markdown
-
-
-def test_peers_and_choices_are_known():
-    assert {sampler for sampler, _ in PEERS} <= set(SAMPLERS)
-    assert {method for sweep in SWEEPS.values() for method in sweep.methods} <= set(CHOICE)

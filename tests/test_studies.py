@@ -169,13 +169,6 @@ def test_mistakes_are_named(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_methods_are_known_in_any_case():
-    assert command.read_options(["table3", "--methods", "notears, ADR"]).methods == ("NOTEARS", "adr")
-    assert command.read_options(["table3"]).methods is None
-    names = {name for study in STUDIES.values() for name in study.methods}
-    assert len({name.lower() for name in names}) == len(names)
-
-
 @pytest.mark.parametrize(("study", "file"), [("table1", "sachs.csv"), ("laws", "ecoli70_nodes.csv")])
 def test_a_folder_without_the_data_is_no_reason_to_take_others(study, file, tmp_path, capsys):
     assert command.main([study, "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
