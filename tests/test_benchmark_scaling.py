@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import parnidag
-from benchmarks import growth
 from benchmarks.chains import BATCHES, Walk
 from benchmarks.growth import Point, draw_figures, open_edge_counts
 from benchmarks.harness.study import Request
@@ -115,14 +111,6 @@ def test_a_task_in_a_process_of_its_own():
     assert min(outcome.figures["search_seconds"], outcome.figures["reading_seconds"]) > 0
     if outcome.figures["peak_megabytes"] is not None:
         assert outcome.figures["peak_megabytes"] >= 200_000 * 14 * 8 / 1e6
-
-
-def test_what_goes_wrong_in_a_process_is_told():
-    sent = []
-    impossible = Point(nodes=14, edges=200, rows=10, seconds=0.05, tuning_draws=1, seed=1)
-    growth._send_measured(SimpleNamespace(send=sent.append), "adr", impossible)
-    assert "edges=200" in str(sent[0])
-    assert isinstance(pickle.loads(pickle.dumps(sent[0])), parnidag.ParnidagError)
 
 
 @pytest.fixture

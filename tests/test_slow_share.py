@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from slow_share import SHARE, TURN, of_this_turn, slow_turn
 
-HERE = Path(__file__).parent
 MADE = """
 import pytest
 
@@ -22,35 +21,29 @@ def test_fast(): pass
 """
 
 
-@pytest.fixture
-def folder(tmp_path):
+def collected(folder, *words, turn=0):
+    """What pytest would run in a folder of made tests, and what it says."""
     for name in ("conftest.py", "slow_share.py"):
-        shutil.copy(HERE / name, tmp_path)
-    (tmp_path / "test_made.py").write_text(MADE)
-    return tmp_path
-
-
-def collected(folder, *words, turn=None):
-    environment = {key: value for key, value in os.environ.items() if key not in (TURN, "PYTEST_ADDOPTS")}
-    environment |= {"PYTHONPATH": str(folder)} | ({} if turn is None else {TURN: str(turn)})
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder)]
-    command += ["--collect-only", *words, str(folder)]
+        shutil.copy(Path(__file__).parent / name, folder)
+    (folder / "test_made.py").write_text(MADE)
+    environment = {**os.environ, TURN: str(turn), "PYTHONPATH": str(folder), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull, "--collect-only", *words]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     return set(re.findall(r"test_\w+\[\d\]|test_fast", done.stdout)), done.stdout + done.stderr
 
 
-def test_each_share_runs_in_its_turn(folder):
-    shares = [collected(folder, turn=turn) for turn in range(SHARE)]
-    for turn, (names, said) in enumerate(shares):
-        assert f"share {turn + 1} of {SHARE} ({TURN}={turn} " in said
-        assert "test_fast" in names
-    slow = [names - {"test_fast"} for names, _ in shares]
-    assert sorted(map(len, slow)) == [2, 2, 3]
-    assert len(set.union(*slow)) == 7
-    everything, said = collected(folder, "--slow", "all")
-    assert everything == set.union(*slow) | {"test_fast"}
-    assert "slow tests: share" not in said
-    assert f"{TURN}='9'" in collected(folder, turn=9)[1]
+def test_each_share_runs_in_its_turn(tmp_path):
+    shares = [collected(tmp_path, turn=turn) for turn in range(SHARE)]
+    for turn, (_, said) in enumerate(shares):
+        assert f"slow tests: share {turn + 1} of {SHARE} ({TURN}={turn} " in said
+    names = [names for names, _ in shares]
+    assert sorted(map(len, names)) == [3, 3, 4]
+    assert set.intersection(*names) == {"test_fast"}
+    everything, said = collected(tmp_path, "--slow", "all")
+    assert everything == set.union(*names)
+    assert len(everything) == 8
+    assert "slow tests:" not in said
+    assert f"{TURN}='9'" in collected(tmp_path, turn=9)[1]
 
 
 def test_one_that_is_asked_for_alone_runs():
@@ -58,17 +51,17 @@ def test_one_that_is_asked_for_alone_runs():
     assert of_this_turn([], 2) == []
 
 
-def test_the_commit_says_whose_turn_it_is(tmp_path):
-    outside = slow_turn({"PATH": os.environ["PATH"]}, tmp_path)
-    assert outside in range(SHARE)
-    if shutil.which("git") is None:
-        pytest.skip("no git")
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+def test_the_commit_says_whose_turn_it_is(tmp_path, monkeypatch):
+    assert slow_turn({}, tmp_path) in range(SHARE)  # outside of git, by the date
+    for part in ("AUTHOR", "COMMITTER"):  # the same commits in every run of this test
+        for key, value in (("NAME", "a"), ("EMAIL", "a@b"), ("DATE", "2000-01-01T00:00:00Z")):
+            monkeypatch.setenv(f"GIT_{part}_{key}", value)
+    git = ["git", "-C", str(tmp_path), "-c", "commit.gpgsign=false"]
     subprocess.run([*git, "init", "-q"], check=True)
     turns = set()
-    for number in range(20):
+    for number in range(12):
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", str(number)], check=True)
         turns.add(slow_turn({}, tmp_path))
-        assert slow_turn({}, tmp_path) == slow_turn({}, tmp_path)
-        assert slow_turn({TURN: "1"}, tmp_path) == 1
     assert turns == set(range(SHARE))
+    assert slow_turn({TURN: "1"}, tmp_path) == 1

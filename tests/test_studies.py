@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import shutil
@@ -183,19 +182,6 @@ def test_tables_that_cannot_be_used_are_refused_in_a_line(text, tmp_path, capsys
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 2
     assert said[1].startswith("table2: ")
-
-
-def test_results_are_on_disk_before_they_are_on_the_screen(tmp_path):
-    """A pipe may lack a letter, or be closed: what was computed is written all the same."""
-
-    class Broken(Console):
-        def print(self, *words, **options):
-            if "tasks" not in str(words):
-                raise BrokenPipeError
-
-    with pytest.raises(BrokenPipeError):
-        command.run_study(made_study(), Request(replications=1), tmp_path, 1, Broken(file=io.StringIO()))
-    assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} >= {".csv", ".md", ".json"}
 
 
 @pytest.mark.parametrize("name", STUDIES)
