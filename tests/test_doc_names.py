@@ -44,10 +44,10 @@ def is_path(code):
     return re.fullmatch(r"[\w./-]*(/|\.py|\.md)[\w./-]*", code) is not None
 
 
-def lost_paths(text):
-    """Files and folders in backticks that are neither in the repository nor in the package."""
+def lost_paths(text, folder=ROOT):
+    """Files and folders in backticks that are not in the repository, the package or the given folder."""
     found = [code for code in quoted(text) if is_path(code) and re.search(r"[a-z]", code)]
-    return [code for code in found if not any((top / code).exists() for top in (ROOT, SOURCE))]
+    return [code for code in found if not any((top / code).exists() for top in (ROOT, SOURCE, folder))]
 
 
 def lost_names(text):
@@ -57,9 +57,13 @@ def lost_names(text):
     return [code for code, names in words.items() if not known_names().issuperset(names)]
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
-def test_files_that_pages_name_exist(page):
-    assert lost_paths(page.read_text(encoding="utf-8")) == []
+def test_files_that_pages_and_docstrings_name_exist():
+    pages = [*PAGES, *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+    lost = {page.name: lost_paths(page.read_text(encoding="utf-8")) for page in pages}
+    for path in SOURCE.rglob("*.py"):
+        said = re.findall(r"`[\w/]+\.py`", path.read_text(encoding="utf-8"))
+        lost[str(path)] = lost_paths(" ".join(said), path.parent)
+    assert {name: paths for name, paths in lost.items() if paths} == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
