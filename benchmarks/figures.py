@@ -160,13 +160,3 @@ def move_acceptances(runs: list[ChainRun]) -> dict[str, float]:
         together[name] = together.get(name, 0.0) + value
     moves = [name.removesuffix("_tried") for name, tried in together.items() if name.endswith("_tried") and tried > 0]
     return {move: together[f"{move}_accepted"] / together[f"{move}_tried"] for move in moves}
-
-
-def agreement(
-    problem: Problem, sampler: Sampler, seconds: float, seed: int, *, chains: int = 4, jobs: int = 2
-) -> tuple[float, float]:
-    """Return by how much chains from their default starts disagree on any edge at most, and in the root mean square."""
-    cell = measure(
-        problem, "", sampler, "found", seed, chains=chains, seconds=seconds, jobs=jobs, referee=Referee(most_nodes=0)
-    )
-    return float(cell.figures["disagreement_max"]), float(cell.figures["disagreement_rms"])

@@ -1,16 +1,14 @@
 """The networks and the data that others have published, from the files of Python packages or from a folder.
 
 The linear Gaussian networks are those of the R package bnlearn's repository, which pgmpy carries; the protein data
-(Sachs et al., 2005) are those that cdt carries, the graph that experts drew for them pgmpy's. The packages' files are
-read without importing the packages: cdt's import needs torch, and nothing of either is run. Nothing is fetched.
+(Sachs et al., 2005) are those that cdt carries. The packages' files are read without importing the packages: cdt's
+import needs torch, and nothing of either is run. Nothing is fetched.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -29,8 +27,6 @@ PGMPY, CDT = "pgmpy==1.1.2", "cdt==0.6.0"
 MODELS, PROTEIN = "utils/example_models", "data/resources/cyto_full_data.csv"
 PROTEIN_ROWS = 853
 """The first of the file's 7466 rows: those without an intervention, which the paper uses."""
-PROTEINS = {"Akt": "pakts473", "Erk": "p44/42", "Jnk": "pjnk", "Mek": "pmek", "Plcg": "plcg", "Raf": "praf"}
-"""Names in pgmpy's graph, where they differ from the columns of the data."""
 
 
 class MissingData(Exception):  # noqa: N818 — it names what happened
@@ -105,16 +101,6 @@ def protein(folder: Path | None = None) -> Data:
     return Data(pd.read_csv(_package_file(CDT, PROTEIN, "a folder with sachs.csv"), nrows=PROTEIN_ROWS))
 
 
-def protein_truth(folder: Path | None = None) -> NDArray[np.bool_]:
-    """Return the experts' 17 edges on the proteins, parent × child, in the order of the columns of `protein`."""
-    if folder is not None and (folder / "sachs_dag.csv").exists():
-        return pd.read_csv(folder / "sachs_dag.csv").to_numpy() != 0
-    columns = protein(folder).names
-    model = _package_file(PGMPY, f"{MODELS}/sachs.bif.gz", "a folder with sachs_dag.csv")
-    pairs = ((PROTEINS.get(parent, parent), PROTEINS.get(child, child)) for parent, child in _edges_of_bif(model))
-    return _matrix(columns, ((parent, child, 1.0) for parent, child in pairs)) != 0
-
-
 def _package_file(release: str, path: str, otherwise: str) -> Path:
     """Return the path of a file in an installed package, which is not imported for it."""
     package = release.partition("==")[0]
@@ -157,10 +143,3 @@ def _from_pgmpy(name: str, file: Path) -> Network:
     intercepts = np.array([local[node]["coefficients"]["(Intercept)"][0] for node in names])
     deviations = np.sqrt([local[node]["variance"][0] for node in names])
     return Network(name, names, _matrix(names, edges), intercepts, deviations)
-
-
-def _edges_of_bif(file: Path) -> list[tuple[str, str]]:
-    """Return the (parent, child) pairs of a BIF file, whose tables are headed `probability ( child | parents )`."""
-    with gzip.open(file, "rt", encoding="utf-8") as opened:
-        heads = re.findall(r"probability\s*\(([^|)]*)\|([^)]*)\)", opened.read())
-    return [(parent.strip(), child.strip()) for child, parents in heads for parent in parents.split(",")]

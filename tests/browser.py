@@ -68,7 +68,8 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Service(first_program(DRIVERS)))
 
     def open(self, path, *, width=1280, height=900, dark=False):
-        """Open a file on a screen of this size and colour scheme."""
+        """Open a file on a screen of this size and colour scheme, with nothing left of what was open before."""
+        self.driver.get("about:blank")
         self.emulate(width=width, height=height, dark=dark)
         self.driver.get_log("browser")
         self.driver.get_log("performance")
@@ -104,11 +105,13 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")]
 
     def requests_outside(self):
-        """Addresses that the page asked for and that are not its own."""
+        """Addresses that the page, or a frame of it, asked for and that are not its own.
+
+        What pages of the browser itself load (a new tab, settings) does not count.
+        """
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [
-            event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
-        ]
+        requests = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        asked = [sent["request"]["url"] for sent in requests if not sent["documentURL"].startswith("chrome:")]
         assert asked, "the log of requests is empty: it does not work"
         return [address for address in asked if not address.startswith(OWN_SCHEMES)]
 

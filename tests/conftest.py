@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 
 import pytest
 from hypothesis import settings
+from slow_share import SHARE, TURN, of_this_turn, slow_turn
 
 # the same examples in every run; --hypothesis-profile explore looks for new ones
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile("fixed")
-
-SHARE = 3
-"""One of so many slow tests runs unless all are asked for, always the same ones; any that is asked for alone."""
 
 
 def pytest_addoption(parser):
@@ -22,13 +22,23 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes ten seconds or so, and other tests are near; see --slow")
+    try:
+        os.environ[TURN] = str(slow_turn(os.environ, config.rootpath))  # for all processes of this run
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_report_header(config):
+    if config.getoption("--slow") == "some":
+        turn = int(os.environ[TURN])
+        return f"slow tests: share {turn + 1} of {SHARE} ({TURN}={turn} runs these again, --slow all runs all)"
 
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--slow") == "all":
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
-    left_out = set(slow) - set(slow[::SHARE])
+    left_out = set(slow) - set(of_this_turn(slow, int(os.environ[TURN])))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
@@ -41,3 +51,10 @@ def interrupts_are_heard():
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left():
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

@@ -26,6 +26,22 @@ def all_dags(n):
     return graphs[is_acyclic(graphs)]
 
 
+def distance_by_pairs(one, two, reversal, undirected):
+    """Structural Hamming distance by a table of what each change of a pair costs."""
+    total = 0
+    for i, j in itertools.combinations(range(len(one)), 2):
+        a, b = ((bool(graph[i, j]), bool(graph[j, i])) for graph in (one, two))
+        if a == b:
+            continue
+        if {a, b} == {(True, False), (False, True)}:
+            total += reversal
+        elif undirected:
+            total += 1
+        else:
+            total += abs(sum(a) - sum(b))
+    return total
+
+
 def column_of(parents, j):
     """Column of a parent set: the other nodes in order are the binary digits."""
     return sum(1 << (i - (i > j)) for i in parents)

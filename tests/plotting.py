@@ -123,5 +123,9 @@ def _words(axes):
     return words
 
 
+def legend_texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
 def close_all():
     plt.close("all")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
+from dags import all_dags
 
 
 def gaussian_local_score(values, node, parents, g):
@@ -39,17 +39,6 @@ def is_acyclic(adjacency):
     """A DAG's adjacency matrix is nilpotent."""
     power = np.linalg.matrix_power(np.asarray(adjacency, dtype=float), len(adjacency))
     return not power.any()
-
-
-def all_dags(n):
-    """Every DAG on n nodes."""
-    positions = [(i, j) for i in range(n) for j in range(n) if i != j]
-    for bits in itertools.product((False, True), repeat=len(positions)):
-        adjacency = np.zeros((n, n), bool)
-        for (i, j), bit in zip(positions, bits, strict=True):
-            adjacency[i, j] = bit
-        if is_acyclic(adjacency):
-            yield adjacency
 
 
 def enumerate_posterior(target, values, g):

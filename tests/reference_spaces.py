@@ -9,13 +9,7 @@ import itertools
 import math
 
 import numpy as np
-
-
-def subsets(nodes):
-    """Every subset, as frozensets."""
-    ordered = sorted(nodes)
-    return [frozenset(c) for size in range(len(ordered) + 1) for c in itertools.combinations(ordered, size)]
-
+from dags import subsets
 
 # --- the sets of a space --------------------------------------------------------------------------------------------
 

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import itertools
+import functools
 import math
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
+from naive_pc import pc_by_definition
+from plain_python import plain_value
 from scipy import stats
 
 from parnidag.data import Data
@@ -46,25 +45,9 @@ def p_value(columns, i, j, given, rows_per_freedom=5):
 
 
 def naive_pc(columns, alpha, max_conditioning=None, stable=True, **options):
-    """PC-stable as its definition reads; not stable: neighbours change within a level, as in the original PC."""
-    n = len(columns)
-    adjacency = ~np.eye(n, dtype=bool)
-    sizes = np.full((n, n), -1)
-    tests = 0
-    for size in range(n if max_conditioning is None else max_conditioning + 1):
-        frozen = adjacency.copy() if stable else adjacency
-        for i, j in itertools.permutations(range(n), 2):
-            if not adjacency[i, j] or (size == 0 and i > j):
-                continue
-            others = [k for k in np.flatnonzero(frozen[i]).tolist() if k != j]
-            for given in itertools.combinations(others, size):
-                p = p_value(columns, i, j, given, **options)
-                tests += p is not None
-                if p is not None and p > alpha:
-                    adjacency[i, j] = adjacency[j, i] = False
-                    sizes[i, j] = sizes[j, i] = size
-                    break
-    return adjacency, sizes, tests
+    return pc_by_definition(
+        len(columns), functools.partial(p_value, columns, **options), alpha, max_conditioning, stable
+    )
 
 
 def random_columns(n, rows, seed, strength=0.5):
@@ -261,23 +244,11 @@ def test_max_conditioning_bounds_the_sets():
     assert len(skeleton_of(columns, 0.2).levels) > 2  # so the bounds above did something
 
 
+def without_compilation():
+    found = skeleton_of(random_columns(5, 150, 3), 0.2)
+    return [found.separating_sizes.tolist(), int(found.tests)]
+
+
 def test_runs_without_compilation():
-    program = (
-        "import numpy as np\n"
-        "from parnidag.data import Data\n"
-        "from parnidag.space.pc import pc\n"
-        "columns = np.array({columns})\n"
-        "skeleton = pc(Data(columns.T, kind='discrete'), 0.2)\n"
-        "print(skeleton.separating_sizes.tolist(), skeleton.tests)\n"
-    )
-    columns = random_columns(5, 150, 3)
-    finished = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program.format(columns=columns.tolist())],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    compiled = skeleton_of(columns, 0.2)
-    assert compiled.separating_sizes.max() >= 1
-    assert finished.stdout.strip() == f"{compiled.separating_sizes.tolist()} {compiled.tests}"
+    assert plain_value("test_discrete_skeleton.without_compilation()") == without_compilation()
+    assert skeleton_of(random_columns(5, 150, 3), 0.2).separating_sizes.max() >= 1

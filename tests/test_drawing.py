@@ -136,21 +136,16 @@ def test_tiny_graphs():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("argument", "value"),
     [
-        (([[0, 1]],), "adjacency"),
-        (([[0, 1], [0, 0]], [[1.0]]), "weights"),
-        (([[0, 1], [0, 0]], [[0.0, np.nan], [0.0, 0.0]]), "weights"),
-        (([[0, 1], [0, 0]], [[0.0, -1.0], [0.0, 0.0]]), "weights"),
+        ("adjacency", [[0, 1]]),
+        ("weights", [[1.0]]),
+        ("weights", [[0.0, np.nan], [0.0, 0.0]]),
+        ("weights", [[0.0, -1.0], [0.0, 0.0]]),
+        ("widths", [1.0, 0.0]),
+        ("widths", [1.0]),
     ],
 )
-def test_what_is_refused(arguments, word):
-    with pytest.raises(ParnidagError, match=word):
-        layered(*arguments)
-
-
-def test_widths_are_checked():
-    with pytest.raises(ParnidagError, match="widths"):
-        layered([[0, 1], [0, 0]], widths=[1.0, 0.0])
-    with pytest.raises(ParnidagError, match="widths"):
-        layered([[0, 1], [0, 0]], widths=[1.0])
+def test_what_is_refused(argument, value):
+    with pytest.raises(ParnidagError, match=argument):
+        layered(**{"adjacency": [[0, 1], [0, 0]], argument: value})

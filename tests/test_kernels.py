@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import reference
+from plain_python import digest_of, plain_value
 
 from parnidag import EdgePrior, samplers, scores, simulate
 from parnidag.data import Data
@@ -176,14 +171,6 @@ def test_draw_buffer_ends_a_segment_before_a_dense_graph_overflows_it():
     assert used <= most + 5
 
 
-TRAJECTORY = """
-import json, sys
-sys.path.insert(0, {tests!r})
-import test_kernels
-print(json.dumps(test_kernels.trajectories(int(sys.argv[1]))))
-"""
-
-
 def trajectories(iterations):
     """A digest of every sampler's state after so many iterations."""
     found = {}
@@ -192,24 +179,14 @@ def trajectories(iterations):
         for name, sampler in SAMPLERS.items():
             chain = begin(sampler, target, tune=iterations // 2)
             sampler.advance(target, chain, iterations)
-            state = b"".join(np.ascontiguousarray(array).tobytes() for array in chain.graph[:-2])
-            found[name] = [hashlib.sha256(state).hexdigest(), int(sampler.totals(chain)["accepted"])]
+            found[name] = [digest_of(chain.graph[:-2]), int(sampler.totals(chain)["accepted"])]
     return found
 
 
 def test_compiled_kernels_make_the_same_moves_as_plain_python():
     """Ties the compiled code to the one whose transition matrices are enumerated."""
-    script = TRAJECTORY.format(tests=str(Path(__file__).parent))
-    plain = subprocess.run(
-        [sys.executable, "-c", script, "600"],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    uncompiled, compiled = json.loads(plain.stdout), trajectories(600)
-    assert uncompiled == compiled
+    compiled = trajectories(600)
+    assert plain_value("test_kernels.trajectories(600)") == compiled
     assert all(accepted > 10 for _, accepted in compiled.values())
 
 

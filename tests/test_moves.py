@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import dags
 import numpy as np
 import pytest
 import reference
 from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_value
+from plain_python import script_figures
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, begin, weak_target
 
 import parnidag
@@ -29,27 +25,13 @@ from parnidag.samplers.base import new_chain
 from parnidag.samplers.parni.mixture import KINDS, PRESETS
 from parnidag.target import Target
 
-FOLDER = Path(__file__).parent
 MOVES = ("exchange", "swap_parent", "node_swap")
 THREE = {"free": 25, "constrained": 6, "one parent": 16, "required beside": 8, "forbidden beside": 17}
 FOUR = {"free": 543, "constrained": 84, "two parents": 127, "forbidden": 259}
 MIXTURES = ("mixed", "parni and exchange", "printed and all", "without blocks", "in bursts", "ADR", "MC3")
 
 
-@functools.cache
-def figures(what):
-    script = ["transitions_twins.py"] if what == "twins" else ["transitions_moves.py", what]
-    done = subprocess.run(
-        [sys.executable, *script],
-        cwd=FOLDER,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+figures = functools.partial(script_figures, "transitions_moves.py")
 
 
 # exact transition matrices
@@ -143,7 +125,7 @@ BROKEN = [
 @pytest.mark.parametrize(("twin", "symptom"), BROKEN)
 def test_broken_twin_is_caught(twin, symptom):
     """By leaving the allowed graphs, or by another law; and by its distance from the definition."""
-    found = figures("twins")[twin]
+    found = script_figures("transitions_twins.py")[twin]
     assert found[symptom] > 1e-4
     assert found["moves"] > 0.03
     assert found.get("definition", 1.0) > 0.02

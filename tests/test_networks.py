@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.machinery
 import json
 
@@ -10,19 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks import networks
-from benchmarks.networks import MissingData, known_network, protein, protein_truth
+from benchmarks.networks import MissingData, known_network, protein
 
 NODES = ("7", "12", "NA")
 """Names as in arth150, which look like numbers, and one that tables read as a missing value."""
 WEIGHTS = np.array([[0, 0, 0.5], [2.0, 0, -3.0], [0, 0, 0]])
 INTERCEPTS, DEVIATIONS = np.array([1.0, 10.0, -4.0]), np.array([0.5, 2.0, 3.0])
 SACHS = ("praf", "pmek", "plcg", "PIP2", "PIP3", "p44/42", "pakts473", "PKA", "PKC", "P38", "pjnk")
-BIF = """network unknown {{ }}
-variable Akt {{ type discrete [ 3 ] {{ LOW, AVG, HIGH }}; }}
-probability ( PKC ) {{ table 0.4, 0.5, 0.1; }}
-probability ( Akt | Erk, PKA ) {{ (LOW, LOW) 0.5, 0.3, 0.2; }}
-probability ( {child} | PKC ) {{ (LOW) 0.5, 0.3, 0.2; }}
-"""
 
 
 @pytest.fixture
@@ -63,8 +56,6 @@ def put_pgmpy(packages):
     models = packages / "pgmpy" / networks.MODELS
     models.mkdir(parents=True)
     (models / "magic-niab.json").write_text(json.dumps({"nodes": NODES, "arcs": [], "cpds": local}))
-    with gzip.open(models / "sachs.bif.gz", "wt") as file:
-        file.write(BIF.format(child="Raf"))
 
 
 def put_cdt(packages):
@@ -103,44 +94,28 @@ def test_draws_follow_the_equations(folder):
     transposed = np.linalg.inv(np.eye(3) - WEIGHTS.T)  # the twin that reads child × parent
     assert (abs(np.cov(values.T) - transposed.T @ np.diag(DEVIATIONS**2) @ transposed) > 5 * errors).any()
     assert np.array_equal(values[:5], network.draw(rows, seed=3)[:5])
-    assert not np.array_equal(values[:5], network.draw(rows, seed=4)[:5])
 
 
 def test_protein_data_from_a_folder_and_from_cdt(tmp_path, packages):
     values = put_cdt(packages)
-    data = protein()
-    assert data.names == SACHS
-    assert np.array_equal(data.values, values[: networks.PROTEIN_ROWS])
+    assert protein().names == SACHS
+    assert np.array_equal(protein().values, values[: networks.PROTEIN_ROWS])
     rows = "\n".join(",".join(map(str, row)) for row in values[:7])
     (tmp_path / "sachs.csv").write_text(f"{','.join(SACHS)}\n{rows}\n")
     assert np.array_equal(protein(tmp_path).values, values[:7])
 
 
-def test_protein_truth_from_a_folder_and_from_pgmpy(tmp_path, packages):
-    put_cdt(packages)
-    put_pgmpy(packages)
-    truth = protein_truth()
-    edges = {(SACHS[i], SACHS[j]) for i, j in zip(*np.nonzero(truth), strict=True)}
-    assert edges == {("p44/42", "pakts473"), ("PKA", "pakts473"), ("PKC", "praf")}
-    (tmp_path / "sachs_dag.csv").write_text("a,b\n0,1\n0,0\n")
-    assert protein_truth(tmp_path).tolist() == [[False, True], [False, False]]
-
-
 def test_what_is_missing_is_said(tmp_path, packages):
-    with pytest.raises(MissingData, match=r"pip install pgmpy==1\.1\.2, or give --data a folder with magic_niab_nodes"):
+    with pytest.raises(MissingData, match=r"pip install pgmpy.* or give --data a folder with magic_niab_nodes"):
         known_network("magic-niab", tmp_path)
-    with pytest.raises(
-        MissingData, match=r"pip install --no-deps cdt==0\.6\.0, or give --data a folder with sachs\.csv"
-    ):
+    with pytest.raises(MissingData, match=r"pip install --no-deps cdt.* or give --data a folder with sachs\.csv"):
         protein()
     put_pgmpy(packages)
-    with pytest.raises(MissingData, match=r"the installed pgmpy has no utils/example_models/ecoli70\.json"):
+    with pytest.raises(MissingData, match="the installed pgmpy has no"):
         known_network("ecoli70")
     (tmp_path / "arth150_nodes.csv").write_text("node,intercept,sd\na,0,1\n")
     with pytest.raises(MissingData, match=r"has arth150_nodes\.csv but no arth150_edges\.csv"):
         known_network("arth150", tmp_path)
-    with pytest.raises(ValueError, match="unknown network 'alarm'"):
-        known_network("alarm")
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
+import functools
 from dataclasses import replace
-from pathlib import Path
 
 import dags
 import numpy as np
@@ -16,6 +11,7 @@ import pytest
 import reference
 import reference_spaces as twin
 from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_value
+from plain_python import digest_of, plain_value, script_figures
 from space_cases import CONSTRAINED, LAWS, assert_cuts_do_not_change_a_bit, exact_laws, make_target
 from test_kernels import assert_state_is_consistent
 from test_sums import build, far_apart, rewritten
@@ -33,8 +29,6 @@ from parnidag.tables.build import make_draws
 from parnidag.tables.orders import MOVES, make_order, open_order, order_step, value_all, value_of
 from parnidag.target import lay_graph
 
-SCRIPT = Path(__file__).with_name("transitions_order.py")
-
 
 def quick(data, **options):
     given = {"seed": 1, "draws": 100, "sampler": samplers.OrderMCMC(), **options}
@@ -51,12 +45,7 @@ def begin(target, considered, sampler=None, seed=1, plus_one=None):
 # --- exact, at three nodes ------------------------------------------------------------------------------------------
 
 
-def figures(*arguments):
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, str(SCRIPT), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+figures = functools.partial(script_figures, "transitions_order.py")
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +96,6 @@ def test_a_broken_move_is_caught(broken, wrong):
                 assert moved["invariance"] < 1e-12
 
 
-TRAJECTORY = """
-import json, sys
-sys.path.insert(0, {tests!r})
-import test_order
-print(json.dumps(test_order.trajectory()))
-"""
-
-
 def trajectory():
     """A digest of a chain's state after some hundred iterations."""
     values = parnidag.simulate(nodes=9, edges=12, rows=25, seed=4).values
@@ -124,22 +105,13 @@ def trajectory():
         sampler, chain = begin(target, considered, plus_one=True)
         sampler.advance(target, chain, 400)
     state = [*chain.graph[:-2], chain.own.walk.order, chain.own.walk.values]
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in state)).hexdigest()
-    return [digest, sampler.totals(chain)]
+    return [digest_of(state), sampler.totals(chain)]
 
 
 def test_compiled_kernels_make_the_same_moves_as_plain_python():
     """Ties the compiled code to the one whose transition matrices are enumerated."""
-    plain = subprocess.run(
-        [sys.executable, "-c", TRAJECTORY.format(tests=str(Path(__file__).parent))],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
     compiled = trajectory()
-    assert json.loads(plain.stdout) == compiled
+    assert plain_value("test_order.trajectory()") == compiled
     assert all(compiled[1][f"{move}_accepted"] > 10 for move in MOVES)
 
 

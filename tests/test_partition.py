@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import functools
 
 import dags
 import numpy as np
@@ -15,6 +10,7 @@ import pytest
 import reference
 import reference_spaces as twin
 from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_value
+from plain_python import digest_of, plain_value, script_figures
 from space_cases import LAWS, exact_laws, make_target
 
 import parnidag
@@ -24,7 +20,6 @@ from parnidag.samplers.base import new_chain
 from parnidag.samplers.partition import PartitionMCMC
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
 
-SCRIPT = Path(__file__).with_name("transitions_partition.py")
 MOVES = (*PARTITION_MOVES, "edge_reversal")
 LOST_DIGITS = 1e-11
 """Sums keep 12 digits or more, see KEPT_DIGITS."""
@@ -45,12 +40,7 @@ def begin(target, considered, start=None, **settings):
 # --- exact, at three and four nodes ---------------------------------------------------------------------------------
 
 
-def figures(*arguments):
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, str(SCRIPT), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+figures = functools.partial(script_figures, "transitions_partition.py")
 
 
 @pytest.fixture(scope="module")
@@ -148,14 +138,6 @@ def test_bounds_only_save_time():
             assert unconfirmed[f"an unlikely parent, {space}"]["moves"][move]["invariance"] > 5e-3
 
 
-TRAJECTORY = """
-import json, sys
-sys.path.insert(0, {tests!r})
-import test_partition
-print(json.dumps(test_partition.trajectory()))
-"""
-
-
 def trajectory():
     """A digest of a chain's state after some hundred iterations."""
     values = parnidag.simulate(nodes=9, edges=12, rows=12, seed=4).values
@@ -166,22 +148,13 @@ def trajectory():
         sampler.advance(target, chain, 1000)
     walk = chain.own.walk
     state = [*chain.graph[:-2], walk.order, walk.level, walk.values]
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in state)).hexdigest()
-    return [digest, sampler.totals(chain)]
+    return [digest_of(state), sampler.totals(chain)]
 
 
 def test_compiled_kernels_make_the_same_moves_as_plain_python():
     """Ties the compiled code to the one whose transition matrices are enumerated."""
-    plain = subprocess.run(
-        [sys.executable, "-c", TRAJECTORY.format(tests=str(Path(__file__).parent))],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
     compiled = trajectory()
-    assert json.loads(plain.stdout) == compiled
+    assert plain_value("test_partition.trajectory()") == compiled
     assert all(compiled[1][f"{move}_accepted"] >= 3 for move in MOVES)
 
 

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.text import Text
-from plotting import HOSTILE, clipped_texts, close_all, exact, four_chains, sampled, upper
+from plotting import HOSTILE, clipped_texts, exact, four_chains, sampled, upper
 
 from parnidag import plots
 from parnidag.errors import ParnidagError
@@ -34,12 +34,6 @@ NAMES = (
     "shd_threshold",
     "trace",
 )
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_left():
-    yield
-    close_all()
 
 
 @pytest.fixture(scope="module")

@@ -5,23 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from plotting import boxes_of, close_all, exact, four_chains, sampled, tick_texts, upper
+from plotting import boxes_of, exact, four_chains, legend_texts, sampled, tick_texts, upper
 
 from parnidag import plots
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import PALETTE
 from parnidag.plots.chains import rank_counts
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_left():
-    yield
-    close_all()
-
-
-def legend_texts(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
-
 
 # ── trace ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,23 +9,13 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
-from plotting import close_all, exact, four_chains, names_of, sampled, texts_of, tick_texts, upper
+from plotting import exact, four_chains, legend_texts, names_of, sampled, texts_of, tick_texts, upper
 from scipy import stats
 
 from parnidag import plots
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import EVIDENCE_COLOURS
 from parnidag.plots.comparison import differing
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_left():
-    yield
-    close_all()
-
-
-def legend_texts(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def scattered(n, seed=7):

@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from plotting import boxes_of, close_all, exact, names_of, sampled, texts_of, upper
+from plotting import boxes_of, exact, names_of, sampled, texts_of, upper
 
 from parnidag import plots
 from parnidag.errors import ParnidagError
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_left():
-    yield
-    close_all()
 
 
 def nodes_and_arrows(ax, nodes):

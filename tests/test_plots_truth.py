@@ -5,17 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from plotting import close_all, exact, names_of
+from plotting import exact, legend_texts, names_of
 
 from parnidag import metrics, plots
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_left():
-    yield
-    close_all()
 
 
 def known(n=6, seed=3):
@@ -25,10 +19,6 @@ def known(n=6, seed=3):
     matrix = np.where(truth, rng.uniform(0.2, 0.7, (n, n)), rng.uniform(0.0, 0.3, (n, n)))
     np.fill_diagonal(matrix, 0.0)
     return np.round(matrix, 2), truth
-
-
-def legend_texts(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_roc_curves_of_edges_and_of_pairs():

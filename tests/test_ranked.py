@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
 import numpy as np
 import pytest
 from judging import SMALLEST_P
-from test_reversal import in_plain_python
+from plain_python import script_figures
 from test_sums import NODES, Asked, build, draw_p_value, questions
 
-SCRIPT = Path(__file__).with_name("transitions_ranked.py")
 RANKED = {"free": 160, "constrained": 128, "one parent": 160, "a hopeless parent": 160}
-
-
-@functools.cache
-def figures():
-    return in_plain_python(str(SCRIPT))
 
 
 @pytest.mark.parametrize("prior", RANKED)
 def test_draws_by_rank_have_the_law_of_weighing_draws(prior):
-    found = figures()[f"ranked, {prior}"]
+    found = script_figures("transitions_ranked.py")[f"ranked, {prior}"]
     assert found["questions"] == RANKED[prior]
     assert found["weights"] < 1e-12
     assert found["weighing"] < 1e-12
 
 
 def test_broken_draws_by_rank_are_caught():
-    found = figures()
+    found = script_figures("transitions_ranked.py")
     assert found["unranked, one parent"]["weights"] > 0.1
     assert found["unranked, one parent"]["weighing"] > 0.1
     assert all(found[f"all weighed, {prior}"]["weights"] > 0.1 for prior in RANKED)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-from pathlib import Path
 
 import dags
 import numpy as np
 import pytest
 import reference
 from judging import SMALLEST_P, FlatScore, chain_probabilities, graph_p_value, smallest_p_value
+from plain_python import digest_of, plain_value, script_figures
 from reference_moves import allowed
 from scipy import stats
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
 from test_moves import PRIORS, enumerated
-from test_reversal import NUMBER_OF_GRAPHS, SPACES, assert_exact, in_plain_python
+from test_reversal import NUMBER_OF_GRAPHS, SPACES, assert_exact
 from transitions_moves import random_case
 from transitions_regroup import Definition
 
@@ -28,12 +27,7 @@ from parnidag.samplers.parni.mixture import KINDS
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
-FOLDER = Path(__file__).parent
-
-
-@functools.cache
-def figures(what):
-    return in_plain_python(str(FOLDER / "transitions_regroup.py"), what)
+figures = functools.partial(script_figures, "transitions_regroup.py")
 
 
 # exact transition matrices
@@ -350,17 +344,15 @@ def trajectory(plus_one, iterations=400):
         target = weak_target(CONSTRAINTS["constrained"], nodes=9)
         chain = begin(target, most_candidates(9), plus_one, target.required, alone=False)
         ALONE.advance(target, chain, iterations)
-    state = b"".join(np.ascontiguousarray(array).tobytes() for array in chain.graph[:-2])
-    return [hashlib.sha256(state).hexdigest(), ALONE.totals(chain)]
+    return [digest_of(chain.graph[:-2]), ALONE.totals(chain)]
 
 
 def test_compiled_kernels_make_the_same_moves_as_plain_python():
     """Ties the compiled code to the one whose transition matrices are enumerated."""
-    script = f"import sys, json; sys.path.insert(0, {str(FOLDER)!r}); import test_regroup as t"
-    plain = in_plain_python("-c", f"{script}; print(json.dumps([t.trajectory(False), t.trajectory(True)]))")
-    compiled = [trajectory(False), trajectory(True)]
-    assert plain == compiled
-    assert all(totals["regroup_accepted"] > 20 for _, totals in compiled)
+    for plus_one in (False, True):
+        compiled = trajectory(plus_one)
+        assert plain_value(f"test_regroup.trajectory({plus_one})") == compiled
+        assert compiled[1]["regroup_accepted"] > 20
 
 
 def test_two_nodes_are_a_group_too():

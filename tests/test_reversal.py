@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import pytest
 import reference
 from judging import SMALLEST_P, assert_same_run, chain_probabilities, short_segments, smallest_p_value
+from plain_python import digest_of, plain_value, script_figures
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
 
 import parnidag
@@ -25,7 +20,6 @@ from parnidag.samplers.base import Prepared, new_chain
 from parnidag.samplers.rev import REV
 from parnidag.target import Target
 
-SCRIPT = Path(__file__).with_name("transitions_reversal.py")
 NUMBER_OF_GRAPHS = {
     "free": 25,
     "constrained": 6,
@@ -38,22 +32,7 @@ NUMBER_OF_GRAPHS = {
 SPACES = ("full", "gaps", "gaps plus one")
 
 
-def in_plain_python(*arguments):
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@functools.cache
-def figures(*arguments):
-    return in_plain_python(str(SCRIPT), *arguments)
+figures = functools.partial(script_figures, "transitions_reversal.py")
 
 
 def assert_exact(found):
@@ -203,17 +182,13 @@ def trajectory(iterations):
         sampler = REV(probability=0.5)
         chain = begin(sampler, target, some_candidates(9))
         sampler.advance(target, chain, iterations)
-    state = b"".join(np.ascontiguousarray(array).tobytes() for array in chain.graph[:-2])
-    return [hashlib.sha256(state).hexdigest(), sampler.totals(chain)]
+    return [digest_of(chain.graph[:-2]), sampler.totals(chain)]
 
 
 def test_compiled_kernels_make_the_same_moves_as_plain_python():
     """Ties the compiled code to the one whose transition matrices are enumerated."""
-    folder = str(Path(__file__).parent)
-    script = f"import sys, json; sys.path.insert(0, {folder!r}); import test_reversal as t"
-    plain = in_plain_python("-c", f"{script}; print(json.dumps(t.trajectory(600)))")
     compiled = trajectory(600)
-    assert plain == compiled
+    assert plain_value("test_reversal.trajectory(600)") == compiled
     assert compiled[1]["edge_reversal_accepted"] > 10
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import dags
 import numpy as np
 import pandas as pd
 import pytest
+from plain_python import script_figures
 from test_scores import GAUSSIAN, example
 
 import parnidag
@@ -21,25 +15,11 @@ from parnidag.data import Data
 from parnidag.target import Target
 
 
-@functools.cache
-def transition_figures():
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("transitions_scores.py"))],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.mark.parametrize(
     "case", ["Gaussian", "GPrior", "BGe", "BIC", "Spline", "BDeu", "PythonScore", "BGe, interventions"]
 )
 def test_posterior_is_invariant_over_all_graphs_of_three_nodes(case):
-    for found in transition_figures()[case].values():
+    for found in script_figures("transitions_scores.py")[case].values():
         assert found["graphs"] == 25
         assert max(found["rows"], found["invariance"], found["reversibility"]) < 1e-12
         assert found["total_variation"] < 1e-10

@@ -5,19 +5,10 @@ import os
 
 import numpy as np
 import pytest
+from reference import is_acyclic
 
 from parnidag.errors import ParnidagError
 from parnidag.simulation import example_network, simulate, write_csv
-
-
-def is_acyclic(adjacency):
-    remaining = adjacency.copy()
-    while len(remaining):
-        sources = ~remaining.any(axis=0)
-        if not sources.any():
-            return False
-        remaining = remaining[~sources][:, ~sources]
-    return True
 
 
 @pytest.mark.parametrize("edges", [0, 1, 7, 45])

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import itertools
+import functools
 import math
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import networkx as nx
@@ -12,6 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from naive_pc import pc_by_definition
+from plain_python import plain_value
 from scipy import stats
 
 from parnidag.data import Data
@@ -30,32 +29,15 @@ PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool) 
 
 def p_value(values, i, j, given):
     """Fisher's z test of the partial correlation, by inverting the correlation matrix of everything involved."""
+    if len(values) - len(given) <= 3:
+        return None
     precision = np.linalg.inv(np.corrcoef(values[:, [i, j, *given]], rowvar=False))
     r = -precision[0, 1] / math.sqrt(precision[0, 0] * precision[1, 1])
     return 2 * stats.norm.sf(abs(math.atanh(r)) * math.sqrt(len(values) - len(given) - 3))
 
 
 def naive_pc(values, alpha, max_conditioning=None, stable=True):
-    """PC-stable as its definition reads; not stable: neighbours change within a level, as in the original PC."""
-    rows, n = values.shape
-    adjacency = ~np.eye(n, dtype=bool)
-    sizes = np.full((n, n), -1)
-    tests = 0
-    for size in range(n if max_conditioning is None else max_conditioning + 1):
-        if rows - size - 3 <= 0 or adjacency.sum(axis=1).max() <= size:
-            break
-        frozen = adjacency.copy() if stable else adjacency
-        for i, j in itertools.permutations(range(n), 2):
-            if not adjacency[i, j] or (size == 0 and i > j):
-                continue
-            others = [k for k in np.flatnonzero(frozen[i]).tolist() if k != j]
-            for given in itertools.combinations(others, size):
-                tests += 1
-                if p_value(values, i, j, given) > alpha:
-                    adjacency[i, j] = adjacency[j, i] = False
-                    sizes[i, j] = sizes[j, i] = size
-                    break
-    return adjacency, sizes, tests
+    return pc_by_definition(values.shape[1], functools.partial(p_value, values), alpha, max_conditioning, stable)
 
 
 CASES = [
@@ -223,20 +205,14 @@ def test_refuses_max_conditioning(largest):
         pc(dense_values(4, 20, 0), 0.05, largest)
 
 
+def without_compilation():
+    found = pc(simulate(7, 14, 100, 3).values, 0.2)
+    return [found.separating_sizes.tolist(), int(found.tests)]
+
+
 def test_runs_without_compilation():
-    program = (
-        "from parnidag.simulation import simulate\n"
-        "from parnidag.space.pc import pc\n"
-        "skeleton = pc(simulate(7, 14, 100, 3).values, 0.2)\n"
-        "print(skeleton.separating_sizes.tolist(), skeleton.tests)\n"
-    )
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    finished = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    compiled = pc(simulate(7, 14, 100, 3).values, 0.2)
-    assert compiled.separating_sizes.max() >= 2
-    assert finished.stdout.strip() == f"{compiled.separating_sizes.tolist()} {compiled.tests}"
+    assert plain_value("test_skeleton.without_compilation()") == without_compilation()
+    assert pc(simulate(7, 14, 100, 3).values, 0.2).separating_sizes.max() >= 2
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import shutil
@@ -19,8 +18,8 @@ import parnidag
 from benchmarks import __main__ as command
 from benchmarks.harness import summaries
 from benchmarks.harness.store import Store
-from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
-from benchmarks.harness.task import Outcome, Task, own_version
+from benchmarks.harness.study import Report, Request, Study, rows_of
+from benchmarks.harness.task import Task, own_version
 from benchmarks.harness.workers import run_all
 from benchmarks.studies import STUDIES
 
@@ -34,15 +33,7 @@ def task(function="square", number=3, **more):
 # ── tasks and what is known of them ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        task(number=4),
-        task("refuse"),
-        task(version="library 2"),
-        task(limit=5.0),
-    ],
-)
+@pytest.mark.parametrize("other", [task(number=4), task("refuse"), task(version="library 2"), task(limit=5.0)])
 def test_whatever_decides_a_result_is_in_its_name(other):
     assert task().digest != other.digest
 
@@ -58,14 +49,14 @@ def test_edited_sources_ask_for_new_results(monkeypatch):
     assert task(version="library 1").digest != of_library, "our metrics judge other libraries too"
 
 
-@pytest.mark.parametrize("file", ["scores/linear.py", "samplers/initial.py", "graphs/hamming.py"])
-def test_sources_that_are_not_compiled_count_too(file, tmp_path, monkeypatch):
+def test_sources_that_are_not_compiled_count_too(tmp_path, monkeypatch):
     package = tmp_path / "parnidag"
     shutil.copytree(Path(parnidag.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(parnidag, "__file__", str(package / "__init__.py"))
     before = own_version.__wrapped__()
     assert before == own_version.__wrapped__()
-    (package / file).write_text((package / file).read_text() + "\n# edited\n")
+    with (package / "errors.py").open("a") as file:
+        file.write("\n# edited\n")
     assert own_version.__wrapped__() != before
 
 
@@ -134,22 +125,21 @@ def made_study():
     return Study("squares", "squares of numbers", ("square",), {"quick": 2}, tasks, report)
 
 
-def finish(tasks, report):
-    for one in tasks:
-        report(one, one.run())
-
-
-def test_a_second_run_does_only_what_is_missing(tmp_path, monkeypatch):
+def test_a_study_that_is_stopped_goes_on_with_what_is_missing(tmp_path, monkeypatch):
     ran = []
 
     def running(tasks, jobs, report):
-        ran.append(len(tasks))
-        finish(tasks, report)
+        for one in tasks:
+            ran.append(report(one, one.run()))
+            if len(ran) == 2:
+                raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "run_all", running)
-    for replications in (2, 2, 5):
+    with pytest.raises(KeyboardInterrupt):
+        command.run_study(made_study(), Request(replications=3), tmp_path, 1, QUIET)
+    for replications, ever in ((3, 3), (3, 3), (5, 5)):
         files = command.run_study(made_study(), Request(replications=replications), tmp_path, 1, QUIET)
-    assert ran == [2, 3]
+        assert len(ran) == ever
     rows = list(csv.DictReader((tmp_path / "squares-quick.csv").read_text().splitlines()))
     assert [row["square"] for row in rows] == ["1", "4", "9", "16", "25"]
     assert (tmp_path / "squares-quick.md").read_text().startswith("5 squares\n\n(Not the whole of scale quick: 5 rep")
@@ -158,39 +148,17 @@ def test_a_second_run_does_only_what_is_missing(tmp_path, monkeypatch):
     assert all(path.exists() for path in files)
 
 
-def test_a_study_that_is_stopped_goes_on(tmp_path, monkeypatch):
-    def stopping(tasks, jobs, report):
-        report(tasks[0], tasks[0].run())
-        raise KeyboardInterrupt
-
-    request = Request(replications=3)
-    monkeypatch.setattr(command, "run_all", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        command.run_study(made_study(), request, tmp_path, 1, QUIET)
-    left = []
-    monkeypatch.setattr(
-        command, "run_all", lambda tasks, jobs, report: [left.append(report(t, t.run())) for t in tasks]
-    )
-    command.run_study(made_study(), request, tmp_path, 1, QUIET)
-    assert len(left) == 2
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["invented"], "invalid choice"),
-        (["table1", "--scale", "huge"], "invalid choice"),
         (["table1", "--replications", "0"], "not a whole number from 1 on"),
-        (["table1", "--seed", "0"], "not a whole number from 1 on"),
         (["all", "--data", __file__], "is a file; all takes a folder"),
         (["table1", "--seconds", "nan"], "not a positive number"),
         (["table1", "--methods", "adr,guess"], "'guess' is not one of"),
         (["table1", "--data", "/nowhere/at/all"], "does not exist"),
-        (["table3", "--data", __file__], "is a file; table3 takes a folder"),
         (["fifty", "--data", "."], "makes its own data"),
-        (["table1", "--replications", "²"], "not a whole number from 1 on"),
         (["table1", "--out", __file__], "File exists"),
-        (["table1", "--out", f"{__file__}/folder"], "Not a directory"),
     ],
 )
 def test_mistakes_are_named(words, said, capsys):
@@ -200,25 +168,7 @@ def test_mistakes_are_named(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_methods_are_known_in_any_case():
-    assert command.read_options(["table3", "--methods", "notears, ADR"]).methods == ("NOTEARS", "adr")
-    assert command.read_options(["table3"]).methods is None
-    names = {name for study in STUDIES.values() for name in study.methods}
-    assert len({name.lower() for name in names}) == len(names)
-
-
-def test_help_fits_a_narrow_terminal(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit):
-        command.read_options(["--help"])
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in STUDIES)
-    assert max(map(len, shown.splitlines())) <= 80
-
-
-@pytest.mark.parametrize(
-    ("study", "file"), [("table1", "sachs.csv"), ("table3", "ecoli70_nodes.csv"), ("laws", "ecoli70_nodes.csv")]
-)
+@pytest.mark.parametrize(("study", "file"), [("table1", "sachs.csv"), ("laws", "ecoli70_nodes.csv")])
 def test_a_folder_without_the_data_is_no_reason_to_take_others(study, file, tmp_path, capsys):
     assert command.main([study, "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
     assert f"has no {file}" in capsys.readouterr().out
@@ -232,19 +182,6 @@ def test_tables_that_cannot_be_used_are_refused_in_a_line(text, tmp_path, capsys
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 2
     assert said[1].startswith("table2: ")
-
-
-def test_results_are_on_disk_before_they_are_on_the_screen(tmp_path):
-    """A pipe may lack a letter, or be closed: what was computed is written all the same."""
-
-    class Broken(Console):
-        def print(self, *words, **options):
-            if "tasks" not in str(words):
-                raise BrokenPipeError
-
-    with pytest.raises(BrokenPipeError):
-        command.run_study(made_study(), Request(replications=1), tmp_path, 1, Broken(file=io.StringIO()))
-    assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} >= {".csv", ".md", ".json"}
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -262,15 +199,6 @@ def test_the_tasks_of_every_study_differ(name, scale):
 
 
 # ── tables ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_rows_are_tidy_and_groups_keep_their_order():
-    found = [(task(number=2), Outcome(figures={"a": 1})), (task("fail", 1), Outcome("crashed", note="two\n lines"))]
-    rows = rows_of(found)
-    assert [list(row) for row in rows] == [["function", "number", "status", "a", "note"]] * 2
-    assert rows[1]["a"] is None
-    assert rows[1]["note"] == "two lines"
-    assert list(grouped(found, ["function"])) == [("square",), ("fail",)]
 
 
 def test_intervals_of_means_cover_as_often_as_they_say():
@@ -291,32 +219,9 @@ def test_intervals_of_medians_cover_at_least_as_often_as_they_say(size):
         interval = summaries.median_interval(rng.lognormal(size=size))
         covered += interval.low <= 1.0 <= interval.high
     assert covered / times > 0.95 - 4 * math.sqrt(0.95 * 0.05 / times)
-
-
-def test_few_values_have_no_interval_of_their_median():
-    interval = summaries.median_interval([1.0, 2.0, 3.0, 4.0, 100.0])
-    assert interval.middle == 3.0
-    assert math.isnan(interval.low)
+    assert math.isnan(summaries.median_interval([1.0, 2.0, 3.0, 4.0, 100.0]).low), "too few for an interval"
 
 
 def test_seeds_of_studies_do_not_overlap():
     one, other = Request(seed=1), Request(seed=2)
     assert not {one.seed_of(k) for k in range(1000)} & {other.seed_of(k) for k in range(1000)}
-
-
-def test_partial_runs_say_so():
-    assert Request().in_words() == ""
-    said = Request(methods=("adr",), seconds=2.0, replications=3, seed=5).in_words()
-    for part in ("seed 5", "3 replications", "2 CPU seconds", "only adr"):
-        assert part in said
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(1.84e-8, "1.8·10⁻⁸"), (9.96e-8, "1.0·10⁻⁷"), (250.0, "2.5·10²"), (0.0, "0"), (math.nan, "–")]
-)
-def test_small_numbers_are_written_for_people(value, text):
-    assert summaries.scientific(value) == text
-
-
-def test_cells_do_not_break_a_table():
-    assert summaries.markdown_table(["a", "b"], [["x|y", "1"]]).splitlines()[-1] == "| x\\|y | 1 |"

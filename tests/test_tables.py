@@ -185,37 +185,25 @@ def test_tables_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
         assert "plus_one" not in message  # would not help
 
 
-def test_no_memory_is_enough_for_subsets_that_do_not_fit_into_a_word():
-    target = make_target(well_conditioned(70, 80))
-    hub = np.zeros((70, 70), bool)
+@pytest.mark.parametrize("n", [70, 1030])  # subsets that do not fit into a word, sizes that do not fit into a number
+def test_no_memory_is_enough_for_more_than_sixty_candidates(n):
+    target = make_target(np.random.default_rng(0).normal(size=(80, n)))
+    hub = np.zeros((n, n), bool)
     hub[:, 0] = True
-    with pytest.raises(ParnidagError, match="69 candidate parents"):
+    with pytest.raises(ParnidagError, match=f"{n - 1} candidate parents"):
         build_tables(target, hub, plus_one=False, memory=math.inf)
 
 
-def test_the_size_of_more_than_a_thousand_candidates_is_stated_without_overflow():
-    target = make_target(np.random.default_rng(0).normal(size=(5, 1030)))
-    with pytest.raises(ParnidagError, match="1029 candidate parents"):
-        build_tables(target, np.ones((1030, 1030), bool))
-
-
-def test_the_refusal_advises_to_drop_extras_where_that_is_enough():
+def test_extras_are_dropped_or_their_dropping_is_advised_where_that_is_enough():
     target, considered = make_target(well_conditioned(12, 40)), random_space(12, 6, seed=4)
-    without = table_bytes(target, considered, False)
+    without, everything = (table_bytes(target, considered, plus_one) for plus_one in (False, True))
+    assert build_tables(target, considered, memory=everything).plus_one is True
+    assert build_tables(target, considered, memory=everything - 1.0).arrays.extra_count.max() == 0
     with pytest.raises(ParnidagError, match="plus_one=False"):
         build_tables(target, considered, plus_one=True, memory=without + 1.0)
     assert build_tables(target, considered, plus_one=False, memory=without).plus_one is False
     with pytest.raises(ParnidagError, match="memory="):
         build_tables(target, considered, memory=without - 1.0)
-
-
-def test_extras_are_dropped_when_memory_is_short():
-    target, considered = make_target(well_conditioned(12, 40)), random_space(12, 6, seed=4)
-    everything = table_bytes(target, considered, True)
-    assert build_tables(target, considered, memory=everything).plus_one is True
-    short = build_tables(target, considered, memory=everything - 1.0)
-    assert short.plus_one is False
-    assert short.arrays.extra_count.max() == 0
 
 
 # --- other processes ------------------------------------------------------------------------------------------------
@@ -254,11 +242,8 @@ def test_a_copy_here_is_the_same_object_and_others_are_not_mistaken_for_it():
 def test_bounds_on_parents_far_apart_are_told_apart():
     values, considered = well_conditioned(260, 20), np.zeros((260, 260), bool)
     considered[:3, 5] = True
-    bounds = (257, 1)
-    made = [
-        build_tables(make_target(values, EdgePrior(max_parents=most)), considered, plus_one=False) for most in bounds
-    ]
-    for tables in made:
+    targets = [make_target(values, EdgePrior(max_parents=most)) for most in (257, 1)]
+    for tables in [build_tables(target, considered, plus_one=False) for target in targets]:
         assert pickle.loads(pickle.dumps(tables)) is tables
 
 

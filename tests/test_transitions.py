@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from plain_python import script_figures
 
-SCRIPT = Path(__file__).with_name("transitions.py")
 KERNELS = ("MC3", "ADR", "PARNI gibbs", "PARNI printed")
 NUMBER_OF_GRAPHS = {"free": 25, "constrained": 6, "one parent": 16}
 
 
-@functools.cache
-def figures(*arguments):
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, str(SCRIPT), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+figures = functools.partial(script_figures, "transitions.py")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

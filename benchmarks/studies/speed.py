@@ -221,8 +221,10 @@ def report(request: Request, size: Size, found: Found) -> Report:
     )
     text = (
         "Iterations a second of CPU time, one chain after tuning: median over chains and range; evaluated "
-        "neighbourhoods an iteration, where a sampler counts them. The peers ran on another machine, and iterations of "
-        f"different algorithms are different amounts of work: compare within a row.\n\n{table}"
+        "neighbourhoods an iteration, where a sampler counts them. Neither compiling nor the search that precedes "
+        "sampling is charged. The ratio divides by what the peer reached on another machine, some time ago, and counts "
+        "iterations, not effective draws; those of different algorithms are different amounts of work: compare within "
+        f"a row.\n\n{table}"
     )
     wall = [outcome for task, outcome in found if task.labels["sampler"] == "wall time"]
     text += "".join(f"\n\n{wall_text(outcome)}" for outcome in wall)

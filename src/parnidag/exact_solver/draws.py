@@ -1,6 +1,6 @@
 """Exact, independent draws of DAGs, each with a probability proportional to its weight.
 
-The weights are those of `referee.py`, but the recursion has no signs: a DAG is built layer by layer, every node of a
+The weights are those of `sums.py`, but the recursion has no signs: a DAG is built layer by layer, every node of a
 layer having a parent in the one before, so that each DAG arises in one way only. It takes O(4ⁿ). Sets are bitmasks and
 sums are kept as logarithms, as there.
 """
@@ -38,7 +38,7 @@ def draw_graphs(log_weights: FloatArray, draws: int, seed: int | np.random.SeedS
     Parameters
     ----------
     log_weights : ndarray of shape (n, 2**(n-1))
-        Log weights of the parent sets, as in `referee.solve`.
+        Log weights of the parent sets, as in `sums.solve`.
     draws : int
         How many graphs.
     seed : int, SeedSequence or None

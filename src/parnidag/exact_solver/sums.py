@@ -10,7 +10,7 @@ O(3ⁿ). The product f(U) ∏_{j ∈ T} α_j(U) r(U ∪ T) counts a subset of al
 what the alternating signs can cancel, and it makes the derivatives of f(V) a by-product of r.
 
 Everything is kept as logarithms, because local scores of real data span thousands of nats and would underflow. Exact
-draws from the same weights are in `referee_draws.py`, which borrows the table checks and the subset sums from here.
+draws from the same weights are in `draws.py`, which borrows the table checks and the subset sums from here.
 """
 
 from __future__ import annotations

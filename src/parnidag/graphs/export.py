@@ -51,7 +51,7 @@ else:
 
 
 class Exports(_Described):
-    """What a `Graph` can do for other programs; the graph itself is in `graphs.py`."""
+    """What a `Graph` can do for other programs; the graph itself is in `graph.py`."""
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

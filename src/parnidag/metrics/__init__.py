@@ -1,6 +1,6 @@
 """How far a graph, or the probabilities of edges, are from a known truth.
 
-Graphs come in any form that `parnidag.graphs.as_graph` takes: a `Graph`, an adjacency matrix, a data frame, a networkx
+Graphs come in any form that `parnidag.as_graph` takes: a `Graph`, an adjacency matrix, a data frame, a networkx
 graph, a list of (parent, child) pairs, causal-learn's GeneralGraph, a `Simulation`, or a CSV file. Names are matched
 where both have them.
 """

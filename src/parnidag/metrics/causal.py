@@ -28,7 +28,7 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
     Parameters
     ----------
     graph, truth
-        DAGs, in any form that `parnidag.graphs.as_graph` takes.
+        DAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
         Return the share of wrong effects instead of their number.
 
@@ -53,7 +53,7 @@ def parent_distance(graph: object, truth: object, normalise: bool = False) -> fl
     Parameters
     ----------
     graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.graphs.as_graph` takes.
+        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
         Return the share of wrong effects instead of their number.
 
@@ -71,7 +71,7 @@ def ancestor_distance(graph: object, truth: object, normalise: bool = False) -> 
     Parameters
     ----------
     graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.graphs.as_graph` takes.
+        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
         Return the share of wrong effects instead of their number.
 
@@ -89,7 +89,7 @@ def oset_distance(graph: object, truth: object, normalise: bool = False) -> floa
     Parameters
     ----------
     graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.graphs.as_graph` takes.
+        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
         Return the share of wrong effects instead of their number.
 

@@ -46,7 +46,7 @@ def roc_curve(probabilities: object, truth: object, of: Of = "edges") -> RocCurv
     probabilities
         A `Posterior`, or a matrix or data frame of edge probabilities: rows are parents, columns children.
     truth
-        The true graph, in any form that `parnidag.graphs.as_graph` takes; it needs an edge, and a pair without one.
+        The true graph, in any form that `parnidag.as_graph` takes; it needs an edge, and a pair without one.
     of : {"edges", "skeleton"}, default "edges"
         "edges" judges all n(n − 1) edges, so the wrong direction is a false positive. "skeleton" judges pairs: the
         probability that they are joined, either way, against whether they are.
@@ -76,7 +76,7 @@ def precision_recall_curve(probabilities: object, truth: object, of: Of = "edges
     probabilities
         A `Posterior`, or a matrix or data frame of edge probabilities: rows are parents, columns children.
     truth
-        The true graph, in any form that `parnidag.graphs.as_graph` takes; it needs an edge, and a pair without one.
+        The true graph, in any form that `parnidag.as_graph` takes; it needs an edge, and a pair without one.
     of : {"edges", "skeleton"}, default "edges"
         As in `roc_curve`.
 

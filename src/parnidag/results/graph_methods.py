@@ -271,7 +271,7 @@ class PosteriorGraphs:
         Parameters
         ----------
         graph
-            Anything that `parnidag.graphs.as_graph` takes: an adjacency matrix, a data frame, a networkx graph …
+            Anything that `parnidag.as_graph` takes: an adjacency matrix, a data frame, a networkx graph …
         reversal : "once" or "twice"
             Whether an edge that points the other way counts as one mistake, or as one missing and one too many.
 

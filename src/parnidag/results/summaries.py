@@ -2,7 +2,7 @@
 
 Those here are averages over the stored draws of a record: the mean over chains of the share of draws with a property.
 Chains store equally many draws, so that is the share of all draws. Each unique graph is looked at once and weighs as
-often as it was drawn. The two that need only edge probabilities come from `hamming.py`.
+often as it was drawn. The two that need only edge probabilities come from `graphs/consensus.py`.
 """
 
 from __future__ import annotations
