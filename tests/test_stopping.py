@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,14 +18,14 @@ import pytest
 
 import parnidag
 from parnidag import api
-from parnidag.errors import ParnidagError, StoppedWarning
+from parnidag.errors import StoppedWarning
 from parnidag.run.chain_log import ChainLog
-from parnidag.run.draws import FileStore
 from parnidag.run.loop import Run
 from parnidag.run.plan import merging
 from parnidag.run.pools import open_pool
 from parnidag.run.progress import LiveProgress
-from parnidag.run.signals import catching_signals, interruptibly
+from parnidag.run.run_file import RunFile
+from parnidag.run.signals import catching_signals
 
 
 def finished(result):
@@ -61,38 +62,31 @@ def test_a_forked_process_does_not_keep_the_lock(tmp_path):
     script = """
 import os, sys, time
 from pathlib import Path
-from parnidag.run.draws import FileStore
-store = FileStore(Path(sys.argv[1]), [0])
+from parnidag.run.run_file import RunFile
+file = RunFile(Path(sys.argv[1]))
 if os.fork() == 0:
     time.sleep(60)
     os._exit(0)
 print(os.getpid(), flush=True)
 os.kill(os.getpid(), 9)
 """
-    path = tmp_path / "run.ckpt.draws"
+    path = tmp_path / "run.ckpt"
     started = subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, start_new_session=True
     )
     started.stdout.readline()
     started.wait()
     try:
-        FileStore(path, [0]).close()
+        RunFile(path).close()
     finally:
         os.killpg(started.pid, 9)
         started.stdout.close()
 
 
-def test_two_runs_do_not_share_a_file(tmp_path):
-    store = FileStore(tmp_path / "run.ckpt.draws", [0])
-    with pytest.raises(ParnidagError, match="another run is writing"):
-        FileStore(tmp_path / "run.ckpt.draws", [0])
-    store.close()
-
-
 def test_draws_on_their_way_to_a_result_leave_no_file_behind(tmp_path):
-    store = FileStore(tmp_path / ".x.draws", [0], temporary=True)
+    file = RunFile(tmp_path / ".x.draws", temporary=True)
     assert os.name != "posix" or list(tmp_path.iterdir()) == []
-    store.close()
+    file.close()
 
 
 def test_a_terminal_that_has_gone_costs_nothing():
@@ -115,25 +109,25 @@ def test_a_terminal_that_has_gone_costs_nothing():
     progress.__exit__(None, None, None)
 
 
-def test_what_an_interrupted_set_up_still_makes_is_let_go(monkeypatch):
-    made, gone = threading.Event(), threading.Event()
-    real = threading.Thread.join
+def test_an_interrupted_reader_does_not_keep_the_file(tmp_path):
+    """Ctrl-C leaves the thread behind that reads a long checkpoint; closing the file ends it."""
+    file = RunFile(tmp_path / "run.ckpt")
+    begun = threading.Event()
 
-    def interrupted(self, timeout=None):
-        if self.name == "parnidag-set-up":
-            raise KeyboardInterrupt
-        return real(self, timeout)
+    def read():
+        with file._lock:
+            begun.set()
+            slow = "WITH RECURSIVE n(k) AS (VALUES(1) UNION ALL SELECT k + 1 FROM n) SELECT sum(k) FROM n"
+            with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+                file._connection.execute(slow).fetchone()
 
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
-
-    def work():
-        made.wait(10)
-        return "lock"
-
-    with pytest.raises(KeyboardInterrupt):
-        interruptibly(work, discard=lambda result: gone.set())
-    made.set()
-    assert gone.wait(10)
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    begun.wait()
+    file.close()
+    reader.join(10)
+    assert not reader.is_alive()
+    RunFile(tmp_path / "run.ckpt").close()
 
 
 def test_extended_runs_keep_batches_of_one_length(tmp_path):
