@@ -27,7 +27,7 @@ def quick(executor=None, **options):
 def many_segments(monkeypatch):
     """Segments of a ten-thousandth of a second, so that a short run has many."""
     monkeypatch.setattr("parnidag.run.pools.AwayPool.seconds", 1e-4)
-    monkeypatch.setattr("parnidag.run.pools.BYTES_A_SECOND", np.inf)
+    monkeypatch.setattr("parnidag.run.pools.BYTES_PER_SECOND", np.inf)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def test_threads_of_the_users(expected):
 
 
 def test_an_executor_in_this_process_is_sent_no_work(expected, monkeypatch):
-    monkeypatch.setattr(pools, "packed", None)
+    monkeypatch.setattr(workers.Work, "packed", None)
     assert_same_run(expected, quick(Inline()))
 
 
@@ -74,11 +74,11 @@ def test_loky(expected):
 
 def test_dask_client_uses_all_workers(expected, client):
     assert_same_run(expected, quick(client))
-    assert min(client.run(shelf_size).values()) >= 1
+    assert min(client.run(works_known).values()) >= 1
 
 
-def shelf_size():
-    return len(workers._SHELF)
+def works_known():
+    return len(workers.WORKS)
 
 
 def test_executor_of_a_dask_client(expected, client):
@@ -152,8 +152,9 @@ def test_work_travels_once(spawned, monkeypatch, wasteful):
 def test_heavy_chains_are_away_for_longer(monkeypatch, expected_long):
     """They stay as long as batches allow, instead of an instant."""
     light, heavy = Weighing(Inline()), Weighing(Inline())
+    monkeypatch.setattr(pools.AwayPool, "seconds", 1e-9)
     assert_same_run(expected_long, parnidag.sample(TABLE, executor=light, **LONG))
-    monkeypatch.setattr(pools, "BYTES_A_SECOND", 1.0)
+    monkeypatch.setattr(pools, "BYTES_PER_SECOND", 1.0)
     assert_same_run(expected_long, parnidag.sample(TABLE, executor=heavy, **LONG))
     assert len(heavy.bytes) < len(light.bytes) / 2
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from parnidag.errors import TerminatedError, WorkersLostError
@@ -18,11 +19,11 @@ from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import Checkpointer
 from parnidag.run.draws import DrawStore
 from parnidag.run.plan import Plan
-from parnidag.run.pools import Executors, Pool, PoolBrokenError, open_pool
+from parnidag.run.pools import Executors, Pool, PoolBrokenError, is_end, open_pool
 from parnidag.run.progress import ChainStatus, Progress
 from parnidag.run.setup import Setup
 from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals
-from parnidag.run.workers import Segment, Work, base_of, here
+from parnidag.run.workers import Segment, Work, here
 
 PATIENCE_SECONDS = 1.0
 """How long a run that is to stop waits for segments elsewhere."""
@@ -69,8 +70,8 @@ class Run:
 
     def execute(self, executor: Executors | None, progress: Progress) -> None:
         """Run all chains to the end, or until Ctrl-C, SIGTERM or the loss of all workers."""
-        first = self.logs[0].chain
-        work = Work(self.sampler, self.target, first.tables, here(), [] if executor is None else base_of(first))
+        prepared = replace(self.setup.prepared, starts=None, space=None)  # workers have no use for these
+        work = Work(self.sampler, self.target, prepared, self.plan.tune, here())
         with timed(self.timings, "sampling"), catching_signals() as stopping:
             progress.stage("compiling, or loading compiled code")
             with open_pool(executor, work, len(self.logs)) as pool:
@@ -119,11 +120,12 @@ class Run:
     def _send_again(
         self, pool: Pool, error: BaseException, lost: list[ChainLog], waiting: Waiting, progress: Progress
     ) -> None:
-        """Go on after a loss, or raise; what a replaced executor was doing will never come back: that is lost too."""
-        executor = pool.executor
-        progress.note(pool.recover(error, [log.chain.index for log in lost]))
-        if pool.executor is not executor:
+        """Go on after a loss, or raise; what a broken executor was doing will never come back: that is lost too."""
+        broken = is_end(error)
+        if broken:
             lost = lost + [log for log, _ in waiting.values()]
+        progress.note(pool.recover(error, [log.chain.index for log in lost]))
+        if broken:
             waiting.clear()
         for log in lost:
             self._send(pool, log, waiting, progress)
