@@ -32,7 +32,6 @@ SETTINGS = {
     "timings": {"sampling": 1.0},
     "prior": {"h": 0.1, "required_edges": 0, "forbidden": [["a", "b"]], "tiers": None},
     "data": {"rows": 3, "kind": "continuous", "columns": [{"name": "a", "mean": 0.5}]},
-    "move_costs": {"parni": 1.0},
 }
 lenient = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 

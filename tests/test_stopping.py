@@ -26,6 +26,7 @@ from parnidag.run.pools import open_pool
 from parnidag.run.progress import LiveProgress
 from parnidag.run.run_file import RunFile
 from parnidag.run.signals import catching_signals
+from parnidag.target import Target
 
 
 def finished(result):
@@ -102,8 +103,7 @@ def test_a_terminal_that_has_gone_costs_nothing():
         def flush(self):
             raise OSError(5, "Input/output error")
 
-    progress = LiveProgress(2, Gone(), time.monotonic)
-    progress._live = SimpleNamespace(console=SimpleNamespace(print=lambda *a, **k: Gone().write("")), __exit__=None)
+    progress = LiveProgress(Gone(), time.monotonic)
     progress.note("stopping")
     progress._live = type("Broken", (), {"__exit__": lambda self, *details: Gone().flush()})()
     progress.__exit__(None, None, None)
@@ -183,6 +183,43 @@ def test_a_second_ctrl_c_is_one_whatever_comes_of_it(presses):
     with pytest.raises(KeyboardInterrupt if presses == 2 else ValueError):
         mistaken()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_nor_is_one_lost_that_comes_into_a_score_in_python():
+    """Compiled code that asks the score can raise nothing, so what comes into it is kept for later."""
+
+    def pressed(node, parents):
+        signal.raise_signal(signal.SIGINT)
+        return 0.0
+
+    table = parnidag.Data(np.zeros((3, 2)))
+    target = Target.build(table, parnidag.scores.PythonScore(pressed), parnidag.EdgePrior())
+    with pytest.raises(KeyboardInterrupt), catching_signals():
+        target.log_posterior(np.zeros((2, 2), bool))
+
+
+INTERRUPTED_SEARCH = """
+import os, signal, time
+import parnidag
+from parnidag.samplers.parni import start
+
+def endless(*given, **named):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(300)
+
+start.expand = endless
+try:
+    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, progress=False)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_script_that_was_interrupted_in_the_set_up_ends():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_SEARCH], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
 # ── after the last iteration ──────────────────────────────────────────────────────────────────────────────────────────

@@ -50,7 +50,7 @@ HERE_SECONDS = 0.25
 """Aimed length of a segment in threads of this process: how long Ctrl-C and the progress display wait."""
 AWAY_SECONDS = 1.0
 """The same elsewhere, where each segment travels: what a lost worker costs."""
-BYTES_PER_SECOND = 2e6
+BYTES_PER_SECOND = 5e5
 """Heavier chains are away for longer, so that most of the time they are worked on and not carried about."""
 MOST_PROCESSES = 61
 """Windows cannot wait for more."""

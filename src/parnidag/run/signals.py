@@ -53,6 +53,9 @@ def catching_signals() -> Iterator[Stopping]:
         if stopping.insisted:  # whatever was under way failed because of that: an archive cannot be closed, say
             raise KeyboardInterrupt from error
         raise
+    else:
+        if stopping.insisted:  # it came into a score in Python, out of which compiled code lets nothing
+            raise KeyboardInterrupt
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

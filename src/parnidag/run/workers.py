@@ -76,7 +76,9 @@ class Work:
         except IndexError:  # the first here, or all are in use by other threads
             scratch = None
         state = pickle.loads(zlib.decompress(content))
-        return restored_chain(self.target, self.sampler, self.prepared, self.tune, index, state, scratch)
+        chain = restored_chain(self.target, self.sampler, self.prepared, self.tune, index, state, scratch)
+        self.target.check_score()
+        return chain
 
 
 class Segment(NamedTuple):
