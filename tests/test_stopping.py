@@ -192,7 +192,7 @@ def test_nor_is_one_lost_that_comes_into_a_score_in_python():
         signal.raise_signal(signal.SIGINT)
         return 0.0
 
-    table = parnidag.Data(np.zeros((3, 2)))
+    table = parnidag.Data([[0.0, 1.0], [1.0, 0.5], [2.0, 3.0]])
     target = Target.build(table, parnidag.scores.PythonScore(pressed), parnidag.EdgePrior())
     with pytest.raises(KeyboardInterrupt), catching_signals():
         target.log_posterior(np.zeros((2, 2), bool))
@@ -203,8 +203,9 @@ import os, signal, time
 import parnidag
 from parnidag.samplers.parni import start
 
-def endless(*given, **named):
-    os.kill(os.getpid(), signal.SIGINT)
+def endless(*given, stream, **named):
+    if stream == 0:
+        os.kill(os.getpid(), signal.SIGINT)
     time.sleep(300)
 
 start.expand = endless
@@ -225,6 +226,16 @@ def test_a_script_that_was_interrupted_in_the_set_up_ends():
 # ── after the last iteration ──────────────────────────────────────────────────────────────────────────────────────────
 
 SHORT = {"draws": 20, "thin": 10, "tune": 100, "chains": 2, "seed": 1, "progress": False}
+
+
+def test_nothing_is_run_only_to_be_timed(monkeypatch):
+    """Up to 5,000 iterations of every kind of move were, after each run, and after Ctrl-C."""
+
+    def costs(*_):
+        raise AssertionError("the run is over")
+
+    monkeypatch.setattr(parnidag.samplers.PARNI, "costs", costs, raising=False)
+    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, **SHORT)
 
 
 def test_ctrl_c_while_the_result_is_written_does_not_cost_it(tmp_path, monkeypatch):
