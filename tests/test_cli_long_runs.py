@@ -211,17 +211,6 @@ def test_ctrl_c_in_a_callback_is_not_lost(table, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_in_a_command_of_a_module_that_is_being_imported(table, tmp_path):
-    """The import that the command runs in is not one to wait for."""
-    module = tmp_path / "scripts" / "command_in_a_module.py"
-    module.parent.mkdir()
-    module.write_text(INTERRUPTED_CALL, encoding="utf-8")
-    script = f"import sys; sys.path.insert(0, {str(module.parent)!r}); import {module.stem}"
-    ended = interrupt(script, "pandas:read_csv", table=table, tmp_path=tmp_path)
-    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
-    assert not (tmp_path / "x.nc").exists()
-
-
 def test_commands_run_in_any_thread_and_leave_ctrl_c_as_it_was(tmp_path):
     """Only the main thread can listen to signals; elsewhere they are the caller's affair."""
     codes = []

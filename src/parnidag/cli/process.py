@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -40,8 +40,8 @@ def _threads_end_soon() -> bool:
 
 
 @contextmanager
-def imports_ended_by_ctrl_c(below: CodeType) -> Iterator[None]:
-    """Let a Ctrl-C that comes into an import, somewhere below this code, end the process at once.
+def imports_ended_by_ctrl_c() -> Iterator[None]:
+    """Let a Ctrl-C that comes into an import end the process at once.
 
     Nothing is lost then. Extensions that import something while they load (those of pandas, Numba and NumPy do) make an
     ImportError of whatever interrupts that, or forget it: the table would be called unreadable, or the command would go
@@ -54,7 +54,7 @@ def imports_ended_by_ctrl_c(below: CodeType) -> Iterator[None]:
         return
 
     def hear(number: int, frame: FrameType | None) -> None:
-        while frame is not None and frame.f_code is not below:
+        while frame is not None:
             if frame.f_code.co_filename.startswith("<frozen importlib"):
                 _end_at_once()
             frame = frame.f_back
