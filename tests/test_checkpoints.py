@@ -83,6 +83,14 @@ def copied(source, folder):
     return Path(shutil.copy(source, folder))
 
 
+def test_draws_that_came_before_the_first_checkpoint_are_made_again(tmp_path):
+    file = RunFile(tmp_path / "run.ckpt")
+    file.append(0, block(0, 20))
+    assert file.save({})
+    file.close()
+    assert differences(run("MC3", checkpoint=tmp_path / "run.ckpt"), run("MC3")) == []
+
+
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -134,24 +134,6 @@ for place in sys.argv[1].split(","):
 main(sys.argv[2:])
 """
 
-INTERRUPTED_CALLBACK = """
-import os, signal, sys, time, weakref
-import pandas
-from parnidag.cli import main
-
-read_csv = pandas.read_csv
-
-def interrupted(*given, **named):
-    table = read_csv(*given, **named)
-    watch = weakref.ref(kept := type("Kept", (), {})(), lambda gone: os.kill(os.getpid(), signal.SIGINT))
-    del kept
-    time.sleep(1)
-    return table
-
-pandas.read_csv = interrupted
-main(sys.argv[1:])
-"""
-
 INTERRUPTED_LATER = """
 import os, signal, sys, threading
 from parnidag.cli import main
@@ -200,13 +182,6 @@ def test_ctrl_c_while_an_extension_loads(module, table, tmp_path):
 )
 def test_ctrl_c_during_the_set_up(places, table, tmp_path):
     ended = interrupt(INTERRUPTED_CALL, places, table=table, tmp_path=tmp_path)
-    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_in_a_callback_is_not_lost(table, tmp_path):
-    """Python itself says of it that an exception was ignored, and goes on."""
-    ended = interrupt(INTERRUPTED_CALLBACK, table=table, tmp_path=tmp_path)
     assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 

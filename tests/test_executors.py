@@ -47,16 +47,27 @@ def test_an_executor_in_this_process_is_sent_no_work(expected, monkeypatch):
     assert_same_run(expected, quick(Inline()))
 
 
-def test_spawned_processes(expected, spawned):
-    assert_same_run(expected, quick(spawned))
+@pytest.mark.parametrize("kind", ["spawned", "processes", "loky", "client", "executor of a client"])
+def test_processes_and_clusters(expected, request, kind):
+    if kind == "loky":
+        with pytest.importorskip("loky").ProcessPoolExecutor(1) as pool:
+            assert_same_run(expected, quick(pool))
+        return
+    if kind == "processes":
+        assert_same_run(expected, quick(parnidag.processes(2)))
+        return
+    executor = request.getfixturevalue(kind.split()[-1])
+    assert_same_run(expected, quick(executor.get_executor() if "of a" in kind else executor))
+    if kind == "client":  # all workers are used
+        assert min(executor.run(works_known).values()) >= 1
 
 
-def test_processes_of_the_package(expected):
-    assert_same_run(expected, quick(parnidag.processes(2)))
+def works_known():
+    return len(workers.WORKS)
 
 
 def test_forked_processes_find_the_work_and_use_one_thread(expected):
-    """What the parent has on its shelf they have too; on Linux a plain ProcessPoolExecutor forks before Python 3.14."""
+    """What the parent has kept they have too; on Linux a plain ProcessPoolExecutor forks before Python 3.14."""
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("this system does not fork")
     with warnings.catch_warnings():
@@ -64,25 +75,6 @@ def test_forked_processes_find_the_work_and_use_one_thread(expected):
         with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
             assert_same_run(expected, quick(pool))
             assert {library["num_threads"] for library in pool.submit(threadpool_info).result()} == {1}
-
-
-def test_loky(expected):
-    loky = pytest.importorskip("loky")
-    with loky.ProcessPoolExecutor(1) as pool:
-        assert_same_run(expected, quick(pool))
-
-
-def test_dask_client_uses_all_workers(expected, client):
-    assert_same_run(expected, quick(client))
-    assert min(client.run(works_known).values()) >= 1
-
-
-def works_known():
-    return len(workers.WORKS)
-
-
-def test_executor_of_a_dask_client(expected, client):
-    assert_same_run(expected, quick(client.get_executor()))
 
 
 def test_tables_travel(spawned):

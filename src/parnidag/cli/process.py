@@ -45,7 +45,7 @@ def imports_ended_by_ctrl_c() -> Iterator[None]:
 
     Nothing is lost then. Extensions that import something while they load (those of pandas, Numba and NumPy do) make an
     ImportError of whatever interrupts that, or forget it: the table would be called unreadable, or the command would go
-    on. So do callbacks of the garbage collector.
+    on.
     """
     # A handler other than Python's own is somebody else's, or says that Ctrl-C is to be ignored.
     main = threading.current_thread() is threading.main_thread()
@@ -60,13 +60,10 @@ def imports_ended_by_ctrl_c() -> Iterator[None]:
             frame = frame.f_back
         raise KeyboardInterrupt
 
-    before = sys.unraisablehook
     signal.signal(signal.SIGINT, hear)
-    sys.unraisablehook = lambda lost: _end_at_once() if lost.exc_type is KeyboardInterrupt else before(lost)
     try:
         yield
     finally:
-        sys.unraisablehook = before
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

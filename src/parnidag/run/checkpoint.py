@@ -119,7 +119,8 @@ def resume(
 ) -> tuple[Setup, list[ChainLog]]:
     """Return how a run was set up and where its chains stand; with more `draws` than before, chains go on."""
     chains = file.load("chains")
-    assert chains is not None
+    if chains is None:
+        raise file.damaged("it does not say where the chains stand")
     setup = Setup.read(Bundle(run.facts["setup"], run.arrays), target, sampler, searched)
     logs = [_read_log(chains, setup, plan, index) for index in range(plan.chains)]
     _extend(logs, replace(plan, draws=run.facts["draws"]), plan)

@@ -103,14 +103,10 @@ class RunFile:
     def blocks(self, chain: int) -> Iterator[Block]:
         """Go through the draws of a chain from the first, one block in memory at a time."""
         stored, expected = self._stored[chain], 0
+        query = "SELECT * FROM draws WHERE chain = ? AND first < ? ORDER BY first"
         with self._reading():
-            for _, first, lengths, codes, scores, checksum in (
-                self._connection.execute(
-                    "SELECT * FROM draws WHERE chain = ? AND first < ? ORDER BY first", (chain, stored)
-                )
-                if stored
-                else ()
-            ):
+            rows = self._connection.execute(query, (chain, stored)) if stored else ()
+            for _, first, lengths, codes, scores, checksum in rows:
                 if first != expected or _checksum(lengths, codes, scores) != checksum:
                     raise self.damaged("draws of its chains are missing or changed")
                 block = Block(np.frombuffer(lengths, "i4"), np.frombuffer(codes, "i4"), np.frombuffer(scores, "f8"))
@@ -158,14 +154,14 @@ class RunFile:
         return True
 
     def load(self, name: str) -> Bundle | None:
-        """Return a bundle; None if the file is new."""
+        """Return a bundle; None if none of this name was ever written."""
         with self._lock, self._reading():
             if self.is_empty and self._inode.st_size == 0:
                 return None
             self._check_kind()
             found = self._connection.execute("SELECT id, facts, digest FROM bundles WHERE name = ?", (name,)).fetchone()
             if found is None:
-                raise self.damaged(f"it has no {name}")
+                return None
             number, facts, digest = found
             rows = self._connection.execute(
                 "SELECT name, dtype, shape, piece FROM arrays WHERE bundle = ? ORDER BY rowid", (number,)
