@@ -13,13 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.problems import Problem, simulated
-from parnidag.api import _make_space
 from parnidag.graphs.adjacency import Adjacency
-from parnidag.run.loop import Run
-from parnidag.run.plan import Plan
-from parnidag.run.progress import make_progress
+from parnidag.run.setup import found_space
 from parnidag.samplers import PARNI
-from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
+from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain, silent_stage
 
 STARTS = {
     "found": "where sample() starts PARNI; samplers without a search of their own (ADR, MC3) get the same graphs",
@@ -130,10 +127,8 @@ def set_up(problem: Problem, sampler: Sampler, start: str, chains: int, seed: in
     finder = PARNI() if start == "found" and sampler.default_space == "none" else sampler
     considered = None
     if start != "bare":
-        run = Run(target, finder, Plan(1, 0, 1, chains, seed), None)
-        with make_progress(False, chains) as display:
-            _make_space(run, problem.data, display)
-        considered = None if run.space is None else run.space.considered
+        space = found_space(problem.data, target, finder, seed, silent_stage)
+        considered = None if space is None else space.considered
     searches = chains if start == "found" else 0
     found = finder.prepare(target, considered, seed, chains=searches, given=considered is None)
     prepared = found if finder is sampler else sampler.prepare(target)

@@ -16,11 +16,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from stopped_runs import SAMPLERS, differences, run
+from stopped_runs import SAMPLERS, contents, differences, run
 from test_checkpoint_kills import kill_a_run
-
-from parnidag.run.container import Container
 
 DRAWS = {"PARNI": 8000, "ADR": 400_000, "MC3": 400_000, "REV": 100_000}
 MANY_DRAWS = 30_000
@@ -34,8 +31,7 @@ def measure(sampler, kills, moments):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.ckpt"
         killed = sum(kill_a_run(sampler, path, draws, LONGEST_WAIT * moments.random()) for _ in range(kills))
-        with Container(path) as container:
-            done = min(chain["draws"] for chain in container.manifest["chains"]) / draws
+        done = min(chain["draws"] for chain in contents(path).facts["chains"]) / draws
         wrong = differences(run(sampler, checkpoint=path, draws=draws), run(sampler, draws=draws))
     return killed, done, wrong, time.perf_counter() - began
 

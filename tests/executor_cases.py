@@ -12,7 +12,7 @@ import pytest
 
 import parnidag
 from parnidag import samplers
-from parnidag.run.progress import SilentProgress
+from parnidag.run.progress import Progress
 
 TABLE = parnidag.simulate(nodes=6, edges=7, rows=80, seed=5).values
 QUICK = {"seed": 1, "draws": 30, "thin": 100, "chains": 3, "progress": False, "start": "empty"}
@@ -27,7 +27,7 @@ def quick(executor=None, **options):
 def many_segments(monkeypatch):
     """Segments of a ten-thousandth of a second, so that a short run has many."""
     monkeypatch.setattr("parnidag.run.pools.AwayPool.seconds", 1e-4)
-    monkeypatch.setattr("parnidag.run.pools.BYTES_A_SECOND", np.inf)
+    monkeypatch.setattr("parnidag.run.pools.BYTES_PER_SECOND", np.inf)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def failed(error):
     return future
 
 
-class Watching(SilentProgress):
+class Watching(Progress):
     """Notes what is said, and calls a function whenever a chain reports."""
 
     def __init__(self, action):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from contextlib import contextmanager
 from unittest import mock
 
@@ -11,7 +9,7 @@ import numpy as np
 
 import parnidag
 from parnidag.run import checkpoint, pools
-from parnidag.run.container import MANIFEST, Container, write_container
+from parnidag.run.run_file import RunFile
 from parnidag.samplers import ADR, MC3, PARNI, REV, IterativeMCMC, OrderMCMC, PartitionMCMC
 
 TABLE = parnidag.simulate(nodes=6, edges=7, rows=60, seed=3).values
@@ -95,18 +93,18 @@ def _same(one, other):
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def contents(path):
-    """The manifest and the arrays of a checkpoint."""
-    with zipfile.ZipFile(path) as archive:
-        manifest = json.loads(archive.read(MANIFEST))
-        arrays = {
-            name.removesuffix(".npy"): np.load(archive.open(name)) for name in archive.namelist() if name != MANIFEST
-        }
-    return manifest, arrays
+def contents(path, name="chains"):
+    """A bundle of a checkpoint: facts and arrays that may be changed."""
+    file = RunFile(path)
+    try:
+        return file.load(name)
+    finally:
+        file.close()
 
 
-def rewritten(path, manifest, arrays):
-    """Replace a checkpoint by another one, in the form that a run itself writes."""
-    write_container(path, manifest, arrays)
-    with Container(path):
-        return path
+def rewritten(path, **bundles):
+    """Put other bundles into a checkpoint, with digests that fit them."""
+    file = RunFile(path)
+    assert file.save(bundles), file.trouble
+    file.close()
+    return path

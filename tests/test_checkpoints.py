@@ -5,31 +5,19 @@ import shutil
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from stopped_runs import (
-    LENGTH,
-    SAMPLERS,
-    TABLE,
-    contents,
-    differences,
-    rewritten,
-    run,
-    short_segments,
-    stopped,
-)
+from stopped_runs import LENGTH, SAMPLERS, TABLE, differences, run, short_segments, stopped
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
-from parnidag.moves.regroup import RegroupArrays
 from parnidag.run import checkpoint
-from parnidag.run.checkpoint import draws_path
-from parnidag.run.draws import Block, FileStore
-from parnidag.samplers import ADR, MC3, state
-
-PATH_OF_CANDIDATES = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1
-"""A space so sparse that tables lack much of what chains meet: what is counted as outside is not zero."""
+from parnidag.run.draws import Block
+from parnidag.run.run_file import RunFile
+from parnidag.samplers import ADR, MC3
+from parnidag.samplers.single_edge import MoveCounts
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -47,139 +35,60 @@ def test_one_that_is_killed_again_and_again_too(tmp_path):
     assert differences(run(checkpoint=path), run()) == []
 
 
+def block(start, stop):
+    return Block(np.ones(stop - start, np.int32), np.arange(start, stop, dtype=np.int32), np.arange(start, stop) * 1.0)
+
+
 def test_draws_newer_than_the_checkpoint_are_never_counted_twice(tmp_path):
-    """A chain that ran ahead leaves a block that the checkpoint does not know of, before one that it does."""
-    path, every = tmp_path / "run.draws", np.arange(12.0)
-
-    def block(start, stop):
-        return Block(np.ones(stop - start, np.int32), np.arange(start, stop, dtype=np.int32), every[start:stop])
-
-    def store(*known):
-        found = FileStore(path, list(known), most_code=36)
-        found.cut()
-        return found
-
-    first = store(0, 0)
-    for chain, start, stop in ((0, 0, 3), (0, 3, 6), (1, 0, 4)):
-        first.append(chain, block(start, stop))
-    first.close()
-    second = store(3, 4)  # it stopped before the second block of chain 0, which is now made again in other pieces
-    for chain, start, stop in ((0, 3, 5), (1, 4, 8), (0, 5, 9)):
-        second.append(chain, block(start, stop))
-    second.close()
-    third = store(9, 8)
-    for chain, count in ((0, 9), (1, 8)):
-        assert np.concatenate([each.scores for each in third.blocks(chain)]).tolist() == every[:count].tolist()
-    third.close()
+    """A chain that ran ahead leaves draws that no checkpoint knows of: they are made again, in other pieces."""
+    pieces = {0: [(0, 0, 3), (0, 3, 6), (1, 0, 4)], 1: [(0, 3, 5), (1, 4, 8), (0, 5, 9)], 2: []}
+    for step, known in enumerate(([0, 0], [3, 4], [9, 8])):
+        file = RunFile(tmp_path / "run.ckpt")
+        if step:
+            file.go_on_after(known)
+        for chain, start, stop in pieces[step]:
+            file.append(chain, block(start, stop))
+        assert file.save({})
+        for chain, count in enumerate([[6, 4], [9, 8], [9, 8]][step]):
+            assert file.count(chain) == count
+            drawn = np.concatenate([each.scores for each in file.blocks(chain)])
+            np.testing.assert_array_equal(drawn, np.arange(count))
+        file.close()
 
 
-def fields():
-    """All that is kept; what regroup counts is zero on so few nodes, and has a test of its own."""
-    kinds = {kind: kept for kind, kept in state.KEPT.items() if kind is not RegroupArrays}
-    return [(kind.__name__, name) for kind, kept in kinds.items() for name in kept.fields]
+def test_many_draws_do_not_wait_for_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr("parnidag.run.run_file.WAITING_BYTES", 1000)
+    file = RunFile(tmp_path / "run.ckpt")
+    file._most_waiting = 1000
+    for start in range(0, 500, 50):
+        file.append(0, block(start, start + 50))
+        assert file._waiting_bytes <= 1000
+    assert np.concatenate([each.codes for each in file.blocks(0)]).tolist() == list(range(500))
+    file.close()
 
 
-SPARSE = {"space": PATH_OF_CANDIDATES, "start": "empty"}
-LATE = (17, 13, 19, 20, 21, 10, 11, 12, 14, 15, 16, 18)
-RUNS = {
-    "MoveCounts": ("MC3", {}),
-    "ReversalState": ("REV", SPARSE),
-    "ReversalArrays": ("REV", SPARSE),
-    "OrderArrays": ("OrderMCMC", {}),
-    "PartitionArrays": ("PartitionMCMC", {}),
-    "PartitionState": ("PartitionMCMC", {}),
-}
+def test_arrays_that_do_not_say_what_must_be_kept_are_an_error_of_the_sampler(tmp_path, monkeypatch):
+    monkeypatch.delattr(MoveCounts, "kept")
+    with pytest.raises(TypeError, match="MoveCounts does not say which of its arrays a checkpoint must keep"):
+        run("MC3", checkpoint=tmp_path / "run.ckpt")
 
 
 @pytest.fixture(scope="module")
-def late(tmp_path_factory):
-    """Checkpoints in the middle of drawing, and what the whole runs give; each made once."""
-    made = {}
-
-    def of(sampler, options):
-        if sampler not in made:
-            folder = tmp_path_factory.mktemp(sampler)
-            paths = [stopped(folder / f"{after}.ckpt", sampler, after, **options) for after in LATE]
-            made[sampler] = (paths, run(sampler, **options))
-        return made[sampler]
-
-    return of
-
-
-@pytest.mark.parametrize(("kind", "name"), fields())
-def test_whatever_is_kept_of_a_chain_is_needed(tmp_path, monkeypatch, late, kind, name):
-    """A twin that forgets one array of the state must not give the same result, or not even be taken for a chain."""
-    sampler, options = RUNS.get(kind, ("PARNI", SPARSE))
-    sources, whole = late(sampler, options)
-    monkeypatch.setattr(state, "KEPT", {each: forgetting(each, kept, kind, name) for each, kept in state.KEPT.items()})
-    # By chance one moment may not need it: an order can be the one that its graph gives.
-    assert any(differs_or_is_refused(sampler, whole, copied(source, tmp_path), **options) for source in sources)
-
-
-def test_so_is_what_regroup_counts(tmp_path, monkeypatch, late):
-    (source, *_), whole = late("PARNI", SPARSE)
-    path = copied(source, tmp_path)
-    manifest, arrays = contents(path)
-    arrays["chain0.own.regroup.outside"] += 7
-    for kept in (True, False):
-        rewritten(path, manifest, arrays)
-        shutil.copy(draws_path(source), draws_path(path))
-        assert differences(run(checkpoint=path, **SPARSE), whole) == ["statistic regroup_outside"] * kept
-        twin = {each: forgetting(each, old, "RegroupArrays", "outside") for each, old in state.KEPT.items()}
-        monkeypatch.setattr(state, "KEPT", twin)
-
-
-def forgetting(each, kept, kind, name):
-    if each.__name__ != kind:
-        return kept
-
-    def sound(read, fresh, setting):  # or else compiled code would be given what ends the process
-        return kept.sound({**read, name: getattr(fresh, name)}, fresh, setting)
-
-    return state.Kept(tuple(field for field in kept.fields if field != name), sound)
-
-
-def differs_or_is_refused(sampler, whole, path, **options):
-    try:
-        return bool(differences(run(sampler, checkpoint=path, **options), whole))
-    except ParnidagError as error:
-        return "damaged" in str(error)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "edges",
-        "since",
-        "visits",
-        "local",
-        "rng",
-        "integers",
-        "floats",
-        "recorder.best",
-        "recorder.integers",
-        "recorder.floats",
-    ],
-)
-def test_so_is_all_of_its_graph(tmp_path, late, name):
-    sources, whole = late("MC3", {})
-
-    def notices(source):
-        path = copied(source, tmp_path)
-        manifest, arrays = contents(path)
-        for chain in ("chain0", "chain1"):
-            key = f"{chain}.{name}" if "." in name else f"{chain}.graph.{name}"
-            arrays[key] = arrays[key][:0] if name in ("edges", "recorder.best") else np.zeros_like(arrays[key])
-        rewritten(path, manifest, arrays)
-        return differs_or_is_refused("MC3", whole, path)
-
-    assert any(map(notices, sources))
+def kept(tmp_path_factory):
+    """A checkpoint in the middle of drawing."""
+    return stopped(tmp_path_factory.mktemp("kept") / "run.ckpt", "MC3", 17)
 
 
 def copied(source, folder):
-    for path in (source, draws_path(source)):
-        shutil.copy(path, folder)
-    return folder / source.name
+    return Path(shutil.copy(source, folder))
+
+
+def test_draws_that_came_before_the_first_checkpoint_are_made_again(tmp_path):
+    file = RunFile(tmp_path / "run.ckpt")
+    file.append(0, block(0, 20))
+    assert file.save({})
+    file.close()
+    assert differences(run("MC3", checkpoint=tmp_path / "run.ckpt"), run("MC3")) == []
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,34 +114,34 @@ def cyclic_start(first, second):
         ({"seed": 12}, "seed was 11, now 12"),
     ],
 )
-def test_another_run_is_refused_by_what_differs(tmp_path, late, change, named):
-    path = copied(late("MC3", {})[0][0], tmp_path)
-    before = path.read_bytes(), draws_path(path).read_bytes()
+def test_another_run_is_refused_by_what_differs(tmp_path, kept, change, named):
+    path = copied(kept, tmp_path)
+    before = path.read_bytes()
     options = {"sampler": MC3(exchange=0.1), "progress": False, "checkpoint": path} | LENGTH | change
     with pytest.raises(ParnidagError, match=f"is of another run: {named}"):
         parnidag.sample(options.pop("data", TABLE), **options)
-    assert (path.read_bytes(), draws_path(path).read_bytes()) == before
+    assert path.read_bytes() == before
 
 
-def test_another_space_and_version_are_refused(tmp_path, late, monkeypatch):
-    path = copied(late("REV", SPARSE)[0][0], tmp_path)
+def test_another_space_and_version_are_refused(tmp_path, monkeypatch):
+    given = {"space": np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1, "start": "empty"}
+    path = stopped(tmp_path / "run.ckpt", "REV", 3, **given)
     with pytest.raises(ParnidagError, match="another run: space differs"):
         run("REV", checkpoint=path, start="empty", space=~np.eye(6, dtype=bool))
-    monkeypatch.setattr("parnidag.run.resume.__version__", "99.0")
+    monkeypatch.setattr("parnidag.run.checkpoint.__version__", "99.0")
     with pytest.raises(ParnidagError, match=r"the version of parnidag was .*, now 99\.0"):
-        run("REV", checkpoint=path, **SPARSE)
+        run("REV", checkpoint=path, **given)
 
 
-def test_a_shorter_run_is_refused(tmp_path, late):
-    path = copied(late("MC3", {})[0][0], tmp_path)
+def test_a_shorter_run_is_refused(tmp_path, kept):
+    path = copied(kept, tmp_path)
     with pytest.raises(ParnidagError, match="draws=50, now draws=49: a run can be made longer, not shorter"):
         run("MC3", checkpoint=path, draws=49)
 
 
-def test_what_is_not_given_is_taken_from_the_checkpoint(tmp_path, late):
-    (source, *_), whole = late("MC3", {})
-    path = copied(source, tmp_path)
-    assert differences(run("MC3", checkpoint=path, seed=None, tune=None, thin=None), whole) == []
+def test_what_is_not_given_is_taken_from_the_checkpoint(tmp_path, kept):
+    path = copied(kept, tmp_path)
+    assert differences(run("MC3", checkpoint=path, seed=None, tune=None, thin=None), run("MC3")) == []
 
 
 # ── going on ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -276,7 +185,7 @@ def test_two_runs_do_not_write_one_checkpoint(tmp_path):
 
     def kept(self, log):
         keep(self, log)
-        if not refused and not path.exists():
+        if not refused and self.file.is_empty:
             intrude()
 
     def written(self):
@@ -292,12 +201,18 @@ def test_two_runs_do_not_write_one_checkpoint(tmp_path):
     assert differences(run("MC3", checkpoint=path), whole) == []
 
 
+def test_a_call_that_is_refused_leaves_no_file(tmp_path):
+    with pytest.raises(ParnidagError):
+        run("MC3", checkpoint=tmp_path / "run.ckpt", start=np.ones((6, 6), bool))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_ctrl_c_and_then_on(tmp_path):
     path, length = tmp_path / "run.ckpt", {"draws": 3000}
     whole = run("MC3", **length)
 
     def press():
-        while not (path.exists() and draws_path(path).stat().st_size > 40_000):  # of about 240,000
+        while not path.exists() or path.stat().st_size < 500_000:  # of about 700,000
             time.sleep(0.005)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -309,3 +224,4 @@ def test_ctrl_c_and_then_on(tmp_path):
     assert part.settings["interrupted"]
     assert part.log_posterior.shape[1] < 3000
     assert differences(run("MC3", checkpoint=path, **length), whole) == []
+    assert [each.name for each in tmp_path.iterdir()] == ["run.ckpt"]

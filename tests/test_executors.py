@@ -43,20 +43,31 @@ def test_threads_of_the_users(expected):
 
 
 def test_an_executor_in_this_process_is_sent_no_work(expected, monkeypatch):
-    monkeypatch.setattr(pools, "packed", None)
+    monkeypatch.setattr(workers.Work, "packed", None)
     assert_same_run(expected, quick(Inline()))
 
 
-def test_spawned_processes(expected, spawned):
-    assert_same_run(expected, quick(spawned))
+@pytest.mark.parametrize("kind", ["spawned", "processes", "loky", "client", "executor of a client"])
+def test_processes_and_clusters(expected, request, kind):
+    if kind == "loky":
+        with pytest.importorskip("loky").ProcessPoolExecutor(1) as pool:
+            assert_same_run(expected, quick(pool))
+        return
+    if kind == "processes":
+        assert_same_run(expected, quick(parnidag.processes(2)))
+        return
+    executor = request.getfixturevalue(kind.split()[-1])
+    assert_same_run(expected, quick(executor.get_executor() if "of a" in kind else executor))
+    if kind == "client":  # all workers are used
+        assert min(executor.run(works_known).values()) >= 1
 
 
-def test_processes_of_the_package(expected):
-    assert_same_run(expected, quick(parnidag.processes(2)))
+def works_known():
+    return len(workers.WORKS)
 
 
 def test_forked_processes_find_the_work_and_use_one_thread(expected):
-    """What the parent has on its shelf they have too; on Linux a plain ProcessPoolExecutor forks before Python 3.14."""
+    """What the parent has kept they have too; on Linux a plain ProcessPoolExecutor forks before Python 3.14."""
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("this system does not fork")
     with warnings.catch_warnings():
@@ -64,25 +75,6 @@ def test_forked_processes_find_the_work_and_use_one_thread(expected):
         with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
             assert_same_run(expected, quick(pool))
             assert {library["num_threads"] for library in pool.submit(threadpool_info).result()} == {1}
-
-
-def test_loky(expected):
-    loky = pytest.importorskip("loky")
-    with loky.ProcessPoolExecutor(1) as pool:
-        assert_same_run(expected, quick(pool))
-
-
-def test_dask_client_uses_all_workers(expected, client):
-    assert_same_run(expected, quick(client))
-    assert min(client.run(shelf_size).values()) >= 1
-
-
-def shelf_size():
-    return len(workers._SHELF)
-
-
-def test_executor_of_a_dask_client(expected, client):
-    assert_same_run(expected, quick(client.get_executor()))
 
 
 def test_tables_travel(spawned):
@@ -152,8 +144,9 @@ def test_work_travels_once(spawned, monkeypatch, wasteful):
 def test_heavy_chains_are_away_for_longer(monkeypatch, expected_long):
     """They stay as long as batches allow, instead of an instant."""
     light, heavy = Weighing(Inline()), Weighing(Inline())
+    monkeypatch.setattr(pools.AwayPool, "seconds", 1e-9)
     assert_same_run(expected_long, parnidag.sample(TABLE, executor=light, **LONG))
-    monkeypatch.setattr(pools, "BYTES_A_SECOND", 1.0)
+    monkeypatch.setattr(pools, "BYTES_PER_SECOND", 1.0)
     assert_same_run(expected_long, parnidag.sample(TABLE, executor=heavy, **LONG))
     assert len(heavy.bytes) < len(light.bytes) / 2
 

@@ -32,7 +32,6 @@ SETTINGS = {
     "timings": {"sampling": 1.0},
     "prior": {"h": 0.1, "required_edges": 0, "forbidden": [["a", "b"]], "tiers": None},
     "data": {"rows": 3, "kind": "continuous", "columns": [{"name": "a", "mean": 0.5}]},
-    "move_costs": {"parni": 1.0},
 }
 lenient = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -276,7 +275,6 @@ BOMBS = """
     from pathlib import Path
     import h5py, numpy as np
     from parnidag import ParnidagError, load
-    from parnidag.run.container import Container, write_container
     path = Path(sys.argv[1])
     content = path.read_bytes()
 
@@ -300,8 +298,6 @@ BOMBS = """
             del file[name]
             make(file)
         files[name] = path.read_bytes() if path.stat().st_size < 2**27 else content[:100]
-    zipped = path.with_suffix(".ckpt")
-    write_container(zipped, {"a": 1}, {"zeros": np.zeros(6 * 10**7)})
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**28,) * 2)
     for name, bomb in files.items():
@@ -311,11 +307,6 @@ BOMBS = """
         except ParnidagError as error:
             assert "memory" not in str(error).lower() and "allocate" not in str(error).lower(), (name, error)
             print(name)
-    with Container(zipped) as container:
-        try:
-            container.array("zeros", float, (None,), 36)
-        except ParnidagError:
-            print("zeros")
 """
 
 
@@ -324,7 +315,7 @@ def test_a_few_bytes_that_claim_to_be_gigabytes_take_no_memory(path):
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(BOMBS), str(path)], capture_output=True, text=True, check=False
     )
-    wanted = ["log_posterior", "graph_index", "batch_counts", "graph_offsets", "edge_codes", "node", "zeros"]
+    wanted = ["log_posterior", "graph_index", "batch_counts", "graph_offsets", "edge_codes", "node"]
     assert done.stdout.split() == wanted, done.stderr
 
 

@@ -118,8 +118,8 @@ def test_the_estimate_of_a_chain_is_the_size_of_its_arrays():
 
 def test_need_adds_up():
     need = memory.memory_need(1000, chains=4)
-    assert need.total == need.shared + max(need.search, 5 * need.a_chain)
-    assert memory.memory_need(1000, chains=16).total == pytest.approx(need.shared + 17 * need.a_chain)
+    assert need.total == need.shared + max(need.search, 4 * need.a_chain)
+    assert memory.memory_need(1000, chains=16).total == pytest.approx(need.shared + 16 * need.a_chain)
     assert memory.memory_need(2000, chains=4).a_chain > 2 * need.a_chain
     assert memory.memory_need(1000, chains=4, searched=False).search == 0
 
@@ -154,7 +154,7 @@ def test_the_advised_number_of_chains_fits(monkeypatch):
     target = target_of(LARGE)
     need = need_of(target, samplers.PARNI(), 40)
     for chains in (2, 9, 39):
-        free = (need.shared + max((chains + 1) * need.a_chain, need.search)) / (1 - memory.KEPT_FREE) * 1.0001
+        free = (need.shared + max(chains * need.a_chain, need.search)) / (1 - memory.KEPT_FREE) * 1.0001
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
         check_memory(target, samplers.PARNI(), chains)
         with pytest.raises(ParnidagError) as refusal:

@@ -9,12 +9,9 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from judging import assert_same_run
 from test_kernels import CONSTRAINTS, begin, weak_target
 
-import parnidag
 from parnidag import ParnidagError, samplers
-from parnidag.samplers.parni import settings as parni
 from parnidag.samplers.parni.adaptation import make_parni
 from parnidag.samplers.parni.mixture import (
     COST_STEPS,
@@ -290,18 +287,3 @@ def test_timing_works_on_a_new_chain_and_on_a_full_buffer():
     while sampler.advance(target, new, 10 * COST_STEPS):
         pass
     assert all(cost > 0.0 for cost in move_costs(target, new).values())
-
-
-def test_a_run_does_not_depend_on_the_timing_of_its_moves(monkeypatch):
-    values = parnidag.simulate(nodes=5, edges=5, rows=50, seed=1).values
-    options = {"draws": 30, "thin": 10, "chains": 2, "seed": 3, "progress": False}
-    options["sampler"] = samplers.PARNI(moves=PRESETS["mixed"])
-    timed = parnidag.sample(values, **options)
-    assert timed.settings["move_costs"].keys() == PRESETS["mixed"].keys()
-    assert timed.diagnostics().move_cost.keys() == {name.replace("_", " ") for name in PRESETS["mixed"]}
-    json.dumps(timed.diagnostics().to_dict(), allow_nan=False)
-    monkeypatch.setattr(parni, "move_costs", lambda target, chain: {})
-    plain = parnidag.sample(values, **options)
-    assert plain.diagnostics().move_cost == {}
-    assert_same_run(timed, plain)
-    assert parnidag.sample(values, **options | {"sampler": samplers.ADR()}).diagnostics().move_cost == {}

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from parnidag.results import packing
 from parnidag.results.packing import pack_store
 from parnidag.results.record import pack_graphs
-from parnidag.run.draws import Block, FileStore, MemoryStore
+from parnidag.run.draws import Block, MemoryStore
+from parnidag.run.run_file import RunFile
 
 N = 5
 GRAPHS = st.lists(st.sampled_from([code for code in range(N * N) if code % (N + 1)]), unique=True, max_size=5)
@@ -60,7 +61,7 @@ def test_packing_in_blocks_is_packing_at_once(chains, draws, sizes):
 def test_so_it_is_from_a_file(tmp_path):
     rng = np.random.default_rng(3)
     chains = [[rng.choice([1, 2, 3, 4], rng.integers(5), replace=False).tolist() for _ in range(12)] for _ in range(2)]
-    store = FileStore(tmp_path / "run.draws", [0, 0], temporary=True)
+    store = RunFile(tmp_path / "run.draws", temporary=True)
     assert same(found(chains, 12, [], [5, 4, 3], store), expected(chains, 12, []))
     store.close()
     assert list(tmp_path.iterdir()) == []

@@ -268,7 +268,7 @@ def test_a_start_for_each_chain(table):
         ({"seed": -3}, "seed"),
         ({"seed": "x"}, "seed"),
         ({"space": "pc"}, "space"),
-        ({"checkpoint": "no/such/folder/x"}, "checkpoint: the folder no/such/folder does not exist"),
+        ({"checkpoint": "no/such/folder/x"}, "the folder no/such/folder does not exist"),
         ({"checkpoint": 5}, "checkpoint must be the path of a file"),
         ({"output": "x.csv"}, r"output is a netCDF file, so name it \*.nc"),
         ({"output": "no/such/folder/x.nc"}, "output: cannot write"),

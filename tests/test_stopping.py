@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,14 +18,15 @@ import pytest
 
 import parnidag
 from parnidag import api
-from parnidag.errors import ParnidagError, StoppedWarning
+from parnidag.errors import StoppedWarning
 from parnidag.run.chain_log import ChainLog
-from parnidag.run.draws import FileStore
 from parnidag.run.loop import Run
 from parnidag.run.plan import merging
 from parnidag.run.pools import open_pool
 from parnidag.run.progress import LiveProgress
-from parnidag.run.signals import catching_signals, interruptibly
+from parnidag.run.run_file import RunFile
+from parnidag.run.signals import catching_signals
+from parnidag.target import Target
 
 
 def finished(result):
@@ -61,38 +63,31 @@ def test_a_forked_process_does_not_keep_the_lock(tmp_path):
     script = """
 import os, sys, time
 from pathlib import Path
-from parnidag.run.draws import FileStore
-store = FileStore(Path(sys.argv[1]), [0])
+from parnidag.run.run_file import RunFile
+file = RunFile(Path(sys.argv[1]))
 if os.fork() == 0:
     time.sleep(60)
     os._exit(0)
 print(os.getpid(), flush=True)
 os.kill(os.getpid(), 9)
 """
-    path = tmp_path / "run.ckpt.draws"
+    path = tmp_path / "run.ckpt"
     started = subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, start_new_session=True
     )
     started.stdout.readline()
     started.wait()
     try:
-        FileStore(path, [0]).close()
+        RunFile(path).close()
     finally:
         os.killpg(started.pid, 9)
         started.stdout.close()
 
 
-def test_two_runs_do_not_share_a_file(tmp_path):
-    store = FileStore(tmp_path / "run.ckpt.draws", [0])
-    with pytest.raises(ParnidagError, match="another run is writing"):
-        FileStore(tmp_path / "run.ckpt.draws", [0])
-    store.close()
-
-
 def test_draws_on_their_way_to_a_result_leave_no_file_behind(tmp_path):
-    store = FileStore(tmp_path / ".x.draws", [0], temporary=True)
+    file = RunFile(tmp_path / ".x.draws", temporary=True)
     assert os.name != "posix" or list(tmp_path.iterdir()) == []
-    store.close()
+    file.close()
 
 
 def test_a_terminal_that_has_gone_costs_nothing():
@@ -108,32 +103,31 @@ def test_a_terminal_that_has_gone_costs_nothing():
         def flush(self):
             raise OSError(5, "Input/output error")
 
-    progress = LiveProgress(2, Gone(), time.monotonic)
-    progress._live = SimpleNamespace(console=SimpleNamespace(print=lambda *a, **k: Gone().write("")), __exit__=None)
+    progress = LiveProgress(Gone(), time.monotonic)
     progress.note("stopping")
     progress._live = type("Broken", (), {"__exit__": lambda self, *details: Gone().flush()})()
     progress.__exit__(None, None, None)
 
 
-def test_what_an_interrupted_set_up_still_makes_is_let_go(monkeypatch):
-    made, gone = threading.Event(), threading.Event()
-    real = threading.Thread.join
+def test_an_interrupted_reader_does_not_keep_the_file(tmp_path):
+    """Ctrl-C leaves the thread behind that reads a long checkpoint; closing the file ends it."""
+    file = RunFile(tmp_path / "run.ckpt")
+    begun = threading.Event()
 
-    def interrupted(self, timeout=None):
-        if self.name == "parnidag-set-up":
-            raise KeyboardInterrupt
-        return real(self, timeout)
+    def read():
+        with file._lock:
+            begun.set()
+            slow = "WITH RECURSIVE n(k) AS (VALUES(1) UNION ALL SELECT k + 1 FROM n) SELECT sum(k) FROM n"
+            with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+                file._connection.execute(slow).fetchone()
 
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
-
-    def work():
-        made.wait(10)
-        return "lock"
-
-    with pytest.raises(KeyboardInterrupt):
-        interruptibly(work, discard=lambda result: gone.set())
-    made.set()
-    assert gone.wait(10)
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    begun.wait()
+    file.close()
+    reader.join(10)
+    assert not reader.is_alive()
+    RunFile(tmp_path / "run.ckpt").close()
 
 
 def test_extended_runs_keep_batches_of_one_length(tmp_path):
@@ -191,9 +185,57 @@ def test_a_second_ctrl_c_is_one_whatever_comes_of_it(presses):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_nor_is_one_lost_that_comes_into_a_score_in_python():
+    """Compiled code that asks the score can raise nothing, so what comes into it is kept for later."""
+
+    def pressed(node, parents):
+        signal.raise_signal(signal.SIGINT)
+        return 0.0
+
+    table = parnidag.Data([[0.0, 1.0], [1.0, 0.5], [2.0, 3.0]])
+    target = Target.build(table, parnidag.scores.PythonScore(pressed), parnidag.EdgePrior())
+    with pytest.raises(KeyboardInterrupt), catching_signals():
+        target.log_posterior(np.zeros((2, 2), bool))
+
+
+INTERRUPTED_SEARCH = """
+import os, signal, time
+import parnidag
+from parnidag.samplers.parni import start
+
+def endless(*given, stream, **named):
+    if stream == 0:
+        os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(300)
+
+start.expand = endless
+try:
+    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, progress=False)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_script_that_was_interrupted_in_the_set_up_ends():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_SEARCH], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
 # ── after the last iteration ──────────────────────────────────────────────────────────────────────────────────────────
 
 SHORT = {"draws": 20, "thin": 10, "tune": 100, "chains": 2, "seed": 1, "progress": False}
+
+
+def test_nothing_is_run_only_to_be_timed(monkeypatch):
+    """Up to 5,000 iterations of every kind of move were, after each run, and after Ctrl-C."""
+
+    def costs(*_):
+        raise AssertionError("the run is over")
+
+    monkeypatch.setattr(parnidag.samplers.PARNI, "costs", costs, raising=False)
+    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, **SHORT)
 
 
 def test_ctrl_c_while_the_result_is_written_does_not_cost_it(tmp_path, monkeypatch):

@@ -6,6 +6,8 @@ import os
 import secrets
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -26,21 +28,22 @@ from parnidag.results.assemble import record_of_run, record_of_solution, softwar
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
 from parnidag.results.prior_marginals import prior_marginals
-from parnidag.run.checkpoint import read_manifest, refuse_difference
-from parnidag.run.draws import FileStore
-from parnidag.run.loop import Run
+from parnidag.run.checkpoint import Checkpointer, identity, refuse_difference, resume
+from parnidag.run.draws import MemoryStore
+from parnidag.run.loop import Run, timed
 from parnidag.run.memory import check_memory, time_in_words
 from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors
 from parnidag.run.progress import Progress, make_progress
-from parnidag.run.resume import identity
+from parnidag.run.run_file import RunFile
+from parnidag.run.setup import Setup, first_logs, prepare, starts_from_searches
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI
-from parnidag.samplers.base import Sampler
+from parnidag.samplers.base import Sampler, Stages
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
-from parnidag.space.default import default_skeleton, grown
 from parnidag.space.read import as_space
+from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -110,10 +113,10 @@ def sample(
     progress
         None shows progress in a terminal (and sparse lines elsewhere), False shows nothing, True always shows.
     checkpoint
-        A file that says every few seconds where the chains stand; draws go to a second one beside it, named with
-        ``.draws``. If it exists, the run goes on from there, and gives what it would have given without a stop; with
-        more `draws` a finished run is made longer. A checkpoint of another run is refused, naming what differs;
-        `seed`, `tune` and `thin` are taken from it where they are None.
+        A file for the draws and, every few seconds, for where the chains stand. If it exists, the run goes on from
+        there, and gives what it would have given without a stop; with more `draws` a finished run is made longer. A
+        checkpoint of another run is refused, naming what differs; `seed`, `tune` and `thin` are taken from it where
+        they are None. Resume only from checkpoints that you trust.
     output
         A netCDF file for the result, as `Posterior.save` writes it. Draws wait for it in a file beside it, so that any
         number of them takes little memory, and the result that is returned reads them from there.
@@ -138,62 +141,80 @@ def sample(
     _check_numbers(draws, tune, thin, chains)
     kept = _checkpoint_path(checkpoint)
     _check_output(output, kept)
-    saved = None if kept is None else read_manifest(kept)
-    if saved is not None:
-        remembered = saved["identity"]
-        seed, tune, thin = (
-            remembered.get(name) if given is None else given
-            for name, given in (("seed", seed), ("tune", tune), ("thin", thin))
-        )
-        _check_numbers(draws, tune, thin, chains)
-    table = as_data(data)
-    target = _target(table, score, prior)
-    thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
-    tune = int(draws) * thin // 4 if tune is None else int(tune)
-    plan = Plan(int(draws), tune, thin, int(chains), _seed(seed))
-    check_memory(target, sampler, plan.chains)
-    given = None if space is None else as_space(space, target.names)
-    run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
-    this = {} if kept is None else identity(target, sampler, plan, table.digest(), run.starts, given)
-    if kept is not None and saved is not None:
-        refuse_difference(kept, saved["identity"], this)
-    try:
+    with closing(_draw_store(kept, output, int(chains))) as store:
+        file = store if kept is not None and isinstance(store, RunFile) else None
+        saved = None if file is None else file.load("run")
+        if saved is not None:
+            remembered = saved.facts["identity"]
+            seed, tune, thin = (
+                remembered[name] if given is None else given
+                for name, given in (("seed", seed), ("tune", tune), ("thin", thin))
+            )
+        table = as_data(data)
+        target = _target(table, score, prior)
+        thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
+        tune = int(draws) * thin // 4 if tune is None else int(tune)
+        plan = Plan(int(draws), tune, thin, int(chains), _seed(seed))
+        check_memory(target, sampler, plan.chains)
+        given = None if space is None else as_space(space, target.names)
+        starts = _start_graphs(start, target, plan.chains)
+        this = {} if file is None else identity(target, sampler, plan, table.digest(), starts, given)
+        if file is not None and saved is not None:
+            refuse_difference(file.path, saved.facts, plan, this)
+        timings: dict[str, float] = {}
         with make_progress(progress, plan.chains) as display:
             if score is None or isinstance(score, str):
                 display.note(f"score: {target.score}")
-            if kept is not None and saved is not None:
-                run.resume_from(kept, this, display)
+            stages = partial(_stage, display, timings)
+            if file is not None and saved is not None:
+                searched = starts_from_searches(sampler, starts)
+                with stages("checkpoint"):
+                    setup, logs = interruptibly(partial(resume, file, saved, target, sampler, plan, searched))
             else:
-                _set_up(run, table, display)
-                _choose_store(run, kept, this, output)
+                setup = _set_up(table, target, sampler, plan, starts, given, display, stages)
+                with stages("set-up of chains"):
+                    logs = interruptibly(partial(first_logs, setup, plan))
+            writer = None if file is None else Checkpointer.of_run(file, setup, plan, this)
+            run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, output, began)
-    finally:
-        run.store.close()
 
 
-def _set_up(run: Run, table: Data, display: Progress) -> None:
-    """Do everything that comes before the first iteration."""
-    if expected := time_in_words(run.target, run.sampler, run.plan.total * run.plan.chains):
-        display.note(expected)
-    with run.stage(display, "prior"):
-        run.prior = interruptibly(partial(_prior_marginals, run.target))
-    if run.space is None:
-        interruptibly(partial(_make_space, run, table, display))
-    run.prepare(display)
-
-
-def _choose_store(
-    run: Run, checkpoint: Path | None, this: dict[str, Any], output: str | os.PathLike[str] | None
-) -> None:
-    """Let draws go to the files of a checkpoint, or beside the file they are meant for; else they stay in memory."""
+def _draw_store(checkpoint: Path | None, output: str | os.PathLike[str] | None, chains: int) -> RunFile | MemoryStore:
+    """Return where draws go: to the checkpoint, or beside the file they are meant for; else they stay in memory."""
     if checkpoint is not None:
-        run.checkpoint_to(checkpoint, this)
-    elif output is not None:
+        return RunFile(checkpoint)
+    if output is not None:
         target = Path(output)
-        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws")
-        run.store = FileStore(path, [0] * run.plan.chains, temporary=True)
+        return RunFile(target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws"), temporary=True)
+    return MemoryStore(chains)
+
+
+@contextmanager
+def _stage(display: Progress, timings: dict[str, float], name: str) -> Iterator[None]:
+    """Announce and time a stage of the set-up."""
+    display.stage(name)
+    with timed(timings, name):
+        yield
+
+
+def _set_up(
+    table: Data,
+    target: Target,
+    sampler: Sampler,
+    plan: Plan,
+    starts: list[Adjacency] | None,
+    given: SearchSpace | None,
+    display: Progress,
+    stages: Stages,
+) -> Setup:
+    """Do everything that comes before the first iteration."""
+    if expected := time_in_words(target, sampler, plan.total * plan.chains):
+        display.note(expected)
+    with stages("prior"):
+        prior = interruptibly(partial(_prior_marginals, target))
+    return interruptibly(partial(prepare, table, target, sampler, plan, starts, given, prior, stages))
 
 
 def _checkpoint_path(checkpoint: object) -> Path | None:
@@ -355,17 +376,6 @@ def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> T
 def _prior_marginals(target: Target) -> NDArray[np.float64]:
     """Return how probable each edge is before the data."""
     return prior_marginals(target.problem.log_odds, target.problem.status, target.max_parents)
-
-
-def _make_space(run: Run, table: Data, display: Progress) -> None:
-    """Find the search space that the sampler wants when the user gives none."""
-    if run.sampler.default_space == "none":
-        return
-    with run.stage(display, "skeleton"):
-        run.space = default_skeleton(table, run.target)
-    if run.sampler.default_space == "grown":
-        with run.stage(display, "search space"):
-            run.space = grown(run.target, run.space, run.plan.seed)
 
 
 def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:

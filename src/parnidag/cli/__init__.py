@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from parnidag.cli.process import INTERRUPTED, interrupted_between_imports, leave
+from parnidag.cli.process import INTERRUPTED, imports_ended_by_ctrl_c, leave
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     try:
-        with interrupted_between_imports(below=main.__code__):
+        with imports_ended_by_ctrl_c():
             code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # before there was a command, or while one was saying farewell
         sys.stderr.write("parnidag: interrupted\n")

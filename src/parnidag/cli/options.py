@@ -261,8 +261,8 @@ class RunningOptions:
     """Run the chains on a Dask cluster, by the address of its scheduler, such as tcp://10.0.0.1:8786."""
 
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None
-    """Write every few seconds where the chains stand (FILE and FILE.draws). If it exists, go on from there; more
-    --draws make a finished run longer."""
+    """Write draws and every few seconds where the chains stand. If it exists, go on from there; more --draws make a
+    finished run longer."""
 
     def check(self, data: Path) -> None:
         """Refuse what cannot work before hours are spent on it."""
@@ -275,19 +275,17 @@ class RunningOptions:
         check_writable("--checkpoint", self.checkpoint, data)
 
     def files(self) -> list[Path]:
-        """Return the files of the checkpoint."""
-        from parnidag.run.checkpoint import draws_path
-
-        return [] if self.checkpoint is None else [self.checkpoint, draws_path(self.checkpoint)]
+        """Return the file of the checkpoint, if there is to be one."""
+        return [] if self.checkpoint is None else [self.checkpoint]
 
     def seed(self, given: int | None) -> int | None:
         """Return the seed of the run: with a checkpoint one that the same command finds again."""
         if given is not None or self.checkpoint is None:
             return given
-        from parnidag.run.checkpoint import read_manifest
+        from parnidag.run.checkpoint import saved_identity
 
-        saved = read_manifest(self.checkpoint)
-        return secrets.randbits(32) if saved is None else saved["identity"].get("seed")
+        saved = saved_identity(self.checkpoint)
+        return secrets.randbits(32) if saved is None else saved["seed"]
 
     @contextlib.contextmanager
     def executor(self) -> Iterator[Any]:

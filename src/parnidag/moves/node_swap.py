@@ -20,6 +20,7 @@ import numpy as np
 from parnidag.graphs.adjacency import arcs_of
 from parnidag.kernels.dag import ONE, ZERO, Dag, add_edge, child_of, parent_of, present, remove_edge
 from parnidag.kernels.jit import kernel, make_frame, struct_over
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import NOBODY, family_score, write_family
@@ -30,6 +31,7 @@ PAIRS_A_NODE = 2
 """Length of the list of pairs: the likeliest neighbours."""
 
 
+@keeps()
 class NodeSwapArrays(NamedTuple):
     """The list of pairs, and working memory."""
 

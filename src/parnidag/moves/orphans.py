@@ -14,6 +14,7 @@ import numpy as np
 from parnidag.graphs.adjacency import arcs_of
 from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, parent_of
 from parnidag.kernels.jit import kernel, leaf
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.score_cache import family_score
 from parnidag.kernels.types import Codes, Integers, int64
@@ -25,6 +26,7 @@ NONE = int64(-1)
 """End of a list of children."""
 
 
+@keeps()
 class ChildLists(NamedTuple):
     """The children of every node in G⊙, as linked lists."""
 

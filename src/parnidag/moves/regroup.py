@@ -36,6 +36,7 @@ import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parents
 from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import below, choose, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.orphans import (
@@ -58,6 +59,7 @@ NEIGHBOURS = 8
 """The likeliest neighbours of each node, from which groups grow."""
 
 
+@keeps("outside")
 class RegroupArrays(NamedTuple):
     """The lists of neighbours, and working memory; only `outside` outlives a move."""
 

@@ -36,6 +36,7 @@ import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, drop_parents, odds, parent_of, take_parents
 from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.types import Bytes, Codes, Integers, int64
@@ -59,6 +60,7 @@ PARTNER, BARRED = int64(1), int64(2)
 # Working memory
 
 
+@keeps("outside")
 class ReversalArrays(NamedTuple):
     """What the move needs beside the graph and the tables; only `outside` outlives a move."""
 

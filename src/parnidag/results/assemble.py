@@ -51,12 +51,11 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         "thin": plan.thin,
         "chains": plan.chains,
         "seed": plan.seed,
-        "start": "searched" if run.searched else "given",
+        "start": "searched" if run.setup.searched else "given",
         "space": _space_settings(run),
-        "caveats": run.caveats,
+        "caveats": run.sampler.caveats(run.setup.prepared),
         "interrupted": run.interrupted,
         "stopped_by": run.stopped,
-        "move_costs": run.sampler.costs(run.target, run.logs[0].chain),
         "timings": {**run.timings, "total": seconds},
     }
     return RunRecord(
@@ -70,7 +69,7 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         best_log_posterior=best_score,
         statistics=_statistics(run),
         settings=settings,
-        prior_probabilities=run.prior,
+        prior_probabilities=run.setup.prior,
         **_starts(run),
     )
 
@@ -87,8 +86,7 @@ def software() -> dict[str, str]:
 
 def _starts(run: Run) -> dict[str, Any]:
     """Return the fields of a record that say where the chains started."""
-    assert run.starts is not None
-    graphs = [edge_codes(graph) for graph in run.starts]
+    graphs = [edge_codes(graph) for graph in run.setup.starts]
     ends = np.cumsum([codes.size for codes in graphs], dtype=np.int64)
     return {"start_offsets": np.append(np.int64(0), ends), "start_edges": np.concatenate(graphs)}
 
@@ -97,7 +95,7 @@ def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], flo
     """Return the best graph that the chains, or the sampler's own search, met."""
     trace = max(run.logs, key=lambda log: float(log.chain.recorder.floats[0])).chain.recorder
     score = float(trace.floats[0])
-    found = run.found
+    found = run.setup.prepared.space
     if found is not None and found.best is not None and found.log_posterior is not None and found.log_posterior > score:
         return edge_codes(found.best), found.log_posterior
     arcs = trace.best_codes[: int(trace.integers[3])]
@@ -106,11 +104,11 @@ def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], flo
 
 def _space_settings(run: Run) -> dict[str, Any] | None:
     """Describe the search space, and the tables if any were made of it."""
-    if run.space is None:
+    if run.setup.space is None:
         return None
     tables = run.logs[0].chain.tables
     made = {} if tables is None else {"plus_one": tables.plus_one, "table_bytes": tables.nbytes}
-    return run.space.describe() | made
+    return run.setup.space.describe() | made
 
 
 def _edge_counts(logs: Sequence[ChainLog], required: NDArray[np.int32], n_nodes: int) -> dict[str, Any]:

@@ -70,8 +70,6 @@ class Diagnostics:
         speed over tuning and kept iterations, share of local scores found in the cache; None if the sampler has none.
     move_acceptance : dict
         Acceptance rate of each kind of move, one figure a chain; empty if the sampler has one kind only.
-    move_cost : dict
-        Microseconds of CPU time that a move of each kind takes, where the first chain ended; empty if not measured.
     move_outside : dict
         Share of the tries of each kind of move, a chain, that ended because the tables do not hold a parent set they
         needed; only of moves that draw from tables.
@@ -115,7 +113,6 @@ class Diagnostics:
     iterations_per_second: list[float] | None
     memo_hit_rate: list[float] | None
     move_acceptance: dict[str, list[float]]
-    move_cost: dict[str, float]
     move_outside: dict[str, list[float]]
     timings: dict[str, float]
     distinct_graphs: int
@@ -133,15 +130,10 @@ class Diagnostics:
         return plain
 
     def _about_move(self, move: str) -> str:
-        """Say how often a kind of move was accepted, and what one costs."""
-        single = move in ("add", "delete", "reverse")
-        cost = self.move_cost.get("adr" if single else move)
-        remarks = []
-        if cost is not None:
-            remarks.append(f"{_short(cost)} µs" + " an iteration" * (move == "parni"))
-        if move in self.move_outside:
-            remarks.append(f"{np.mean(self.move_outside[move]):.1%} off tables")
-        return _by_chain(self.move_acceptance[move]) + (f"  ({', '.join(remarks)})" if remarks else "")
+        """Say how often a kind of move was accepted, and how often it found nothing to draw from."""
+        outside = self.move_outside.get(move)
+        remark = "" if outside is None else f"  ({np.mean(outside):.1%} off tables)"
+        return _by_chain(self.move_acceptance[move]) + remark
 
     def _about_graphs(self) -> str:
         """Say how the draws spread over graphs, and how fast they come."""
@@ -289,10 +281,8 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
             if name.endswith(suffix)
         }
 
-    costs = dict(record.settings.get("move_costs") or {})
     return by_chain | {
         "move_acceptance": by_move("_acceptance"),
-        "move_cost": {name.replace("_", " "): float(cost) for name, cost in costs.items()},
         "move_outside": by_move("_outside"),
         "caveats": [str(text) for text in record.settings.get("caveats") or ()],
         "iterations": kept.tolist() if np.any(kept > 0) else None,

@@ -64,7 +64,6 @@ _KNOWN: dict[str, Test] = {
     "caveats": _list_of(_is_text),
     "versions": _mapping_of(_is_text),
     "timings": _mapping_of(_is_number),
-    "move_costs": _mapping_of(_is_number),
     "interventions": _mapping_of(_is_whole),
     "sampler": _NAMED,
     "score": _NAMED,

@@ -1,31 +1,33 @@
 """Checkpoints: where all chains of a run stand, on disk, so that a killed run goes on as if nothing had happened.
 
-Two files belong together. The checkpoint itself holds the state of the chains; it is written whole, beside the old one,
-and then takes its place. Draws go to a second file, named like it with ``.draws``, that only grows. So a crash at any
-moment leaves a checkpoint with all the draws it knows of, and at most the time since then is lost.
+A checkpoint is two bundles of a `RunFile`: the run, written once, and its chains, written every few seconds together
+with the draws that they have made.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from parnidag._util.text import one_line
-from parnidag._util.writing import why_not_writable
+from parnidag._util.text import one_line, visible
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import Adjacency
 from parnidag.run.chain_log import ChainLog
-from parnidag.run.container import Container, write_container
-from parnidag.run.draws import FileStore
-from parnidag.samplers.state import Arrays, chain_state
+from parnidag.run.plan import Plan, merging
+from parnidag.run.run_file import Bundle, RunFile
+from parnidag.run.setup import Setup
+from parnidag.samplers.base import Sampler
+from parnidag.samplers.state import Arrays, chain_state, restored_chain
+from parnidag.space.search_space import SearchSpace
+from parnidag.target import Target
 
-FORMAT = 1
-"""Raised whenever an older parnidag could no longer read the file correctly."""
 INTERVAL_SECONDS = 5.0
 """A checkpoint is written at most this often."""
 MOST_SHARE = 0.05
@@ -47,69 +49,88 @@ ITEMS = {
 """What must be the same for a run to go on, by its name for people."""
 
 
-def draws_path(path: Path) -> Path:
-    """Return where the draws of a checkpoint are."""
-    return path.with_name(path.name + ".draws")
+def identity(
+    target: Target,
+    sampler: Sampler,
+    plan: Plan,
+    data_digest: str,
+    starts: list[Adjacency] | None,
+    space: SearchSpace | None,
+) -> dict[str, Any]:
+    """Return what must be the same for a run to go on; digests stand for what is long."""
+    return {
+        "data": data_digest,
+        "score": json.dumps(target.settings["score"], sort_keys=True, default=str),
+        "prior": json.dumps(target.settings["prior"], sort_keys=True, default=str),
+        "sampler": json.dumps(sampler.describe(), sort_keys=True, default=str),
+        "space": None if space is None else _digest([space.considered]),
+        "start": None if starts is None else _digest(starts),
+        "chains": plan.chains,
+        "tune": plan.tune,
+        "thin": plan.thin,
+        "seed": plan.seed,
+        "version": __version__,
+    }
 
 
-def read_manifest(path: Path) -> dict[str, Any] | None:
-    """Return what a checkpoint says of itself, None if there is none yet."""
-    if path.is_dir():
-        raise ParnidagError(f"checkpoint: {path} is a folder; name a file, for example run.ckpt")
-    problem = why_not_writable(path)
-    if problem is not None:
-        raise ParnidagError(f"checkpoint: {problem}")
+def _digest(graphs: list[Adjacency]) -> str:
+    return hashlib.sha256(np.packbits(graphs).tobytes()).hexdigest()[:32]
+
+
+def saved_identity(path: Path) -> dict[str, Any] | None:
+    """Return what a checkpoint says of its run; None if there is none yet."""
     if not path.exists():
         return None
-    if not path.is_file():  # a pipe would be waited for without end
-        raise ParnidagError(f"checkpoint: {path} is no regular file")
+    file = RunFile(path)
     try:
-        container = Container(path)
-    except OSError as error:
-        raise ParnidagError(f"checkpoint: {path} cannot be read: {error}") from error
-    with container:
-        manifest = container.manifest
-        if manifest.get("kind") != "parnidag checkpoint" or not isinstance(manifest.get("identity"), dict):
-            raise container.damaged("it is something else")
-        if manifest.get("format") != FORMAT:
-            raise ParnidagError(
-                f"checkpoint: {path} has format {_shown(manifest.get('format'))}, written by parnidag "
-                f"{_shown(manifest['identity'].get('version'))}; this is {__version__}, which reads format {FORMAT}"
-            )
-        return manifest
+        run = file.load("run")
+        return None if run is None else run.facts["identity"]
+    finally:
+        file.close()
 
 
-def refuse_difference(path: Path, saved: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Refuse to go on with a run that was another one, naming everything that differs."""
-    differing = [name for name in ITEMS if saved.get(name) != asked.get(name)]
-    if not differing:
-        return
-    said = [_difference(name, saved.get(name), asked.get(name)) for name in differing]
-    raise ParnidagError(
-        f"checkpoint: {path} is of another run: {'; '.join(said)}. Use the same, or another checkpoint for this run"
-    )
-
-
-def _difference(name: str, saved: Any, asked: Any) -> str:
-    if name in ("data", "space", "start"):  # digests say nothing to people
-        return f"{ITEMS[name]} differ{'s' if name != 'data' else ''}"
-    return f"{ITEMS[name]} was {_shown(saved)}, now {_shown(asked)}"
+def refuse_difference(path: Path, saved: dict[str, Any], plan: Plan, asked: dict[str, Any]) -> None:
+    """Refuse to go on with a run that was another one, naming everything that differs, or with fewer draws."""
+    before = saved["identity"]
+    said = [
+        f"{title} differ{'s' if name != 'data' else ''}"
+        if name in ("data", "space", "start")  # digests say nothing to people
+        else f"{title} was {_shown(before[name])}, now {_shown(asked[name])}"
+        for name, title in ITEMS.items()
+        if before[name] != asked[name]
+    ]
+    if said:
+        raise ParnidagError(
+            f"checkpoint: {path} is of another run: {'; '.join(said)}. Use the same, or another checkpoint for this run"
+        )
+    if saved["draws"] > plan.draws:
+        raise ParnidagError(
+            f"checkpoint: {path} is of a run of draws={saved['draws']}, now draws={plan.draws}: a run can be made "
+            "longer, not shorter"
+        )
 
 
 def _shown(value: Any) -> str:
-    text = one_line(value, 120)
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return visible(one_line(value, 120))
 
 
-@dataclass
-class Snapshot:
-    """One chain at a moment when it did not run."""
+def resume(
+    file: RunFile, run: Bundle, target: Target, sampler: Sampler, plan: Plan, searched: bool
+) -> tuple[Setup, list[ChainLog]]:
+    """Return how a run was set up and where its chains stand; with more `draws` than before, chains go on."""
+    chains = file.load("chains")
+    if chains is None:
+        raise file.damaged("it does not say where the chains stand")
+    setup = Setup.read(Bundle(run.facts["setup"], run.arrays), target, sampler, searched)
+    logs = [_read_log(chains, setup, plan, index) for index in range(plan.chains)]
+    _extend(logs, replace(plan, draws=run.facts["draws"]), plan)
+    for log in logs:
+        log.pass_boundaries(sampler, plan.thin)
+    file.go_on_after([facts["draws"] for facts in chains.facts["chains"]])
+    return setup, logs
 
-    facts: dict[str, Any]
-    arrays: Arrays
 
-
-def snapshot(log: ChainLog, draws: int) -> Snapshot:
+def _log_bundle(log: ChainLog, draws: int) -> Bundle:
     """Copy all that must be known of a chain to go on with it."""
     facts = {
         "boundaries": log.boundaries.copy(),
@@ -125,33 +146,63 @@ def snapshot(log: ChainLog, draws: int) -> Snapshot:
     none = np.zeros(0, np.int64)
     arrays["batch_codes"] = np.concatenate([none, *(codes for codes, _, _ in log.batches)]).astype(np.int32)
     arrays["batch_counts"] = np.concatenate([none, *(counts for _, counts, _ in log.batches)])
-    arrays["counted"] = none if log.counted is None else log.counted.copy()
-    return Snapshot(facts, arrays)
+    if log.counted is not None:
+        arrays["counted"] = log.counted.copy()
+    return Bundle(facts, arrays)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove what writers of this checkpoint left behind when they were killed; the draws must be locked."""
-    for left in path.parent.iterdir():
-        if left.name.startswith(f".{path.name}.") and left.suffix == ".tmp":
-            left.unlink(missing_ok=True)
+def _read_log(chains: Bundle, setup: Setup, plan: Plan, index: int) -> ChainLog:
+    facts, prefix = chains.facts["chains"][index], f"{index}."
+    arrays = {name.removeprefix(prefix): array for name, array in chains.arrays.items() if name.startswith(prefix)}
+    ends = np.cumsum(facts["batch_sizes"][:-1], dtype=np.int64)
+    codes, counts = (np.split(arrays[name], ends) for name in ("batch_codes", "batch_counts"))
+    return ChainLog(
+        restored_chain(setup.target, setup.sampler, setup.prepared, plan.tune, index, arrays),
+        facts["boundaries"],
+        batches=list(zip(codes, counts, facts["batch_lengths"], strict=False)),  # without batches one empty piece
+        at_tune_end=facts["at_tune_end"],
+        cpu_seconds=facts["cpu_seconds"],
+        rate=facts["rate"],
+        counted=arrays.get("counted"),
+        counted_at=facts["counted_at"],
+    )
+
+
+def _extend(logs: list[ChainLog], before: Plan, plan: Plan) -> None:
+    """Plan the draws that a longer run has more."""
+    if plan.draws == before.draws:
+        return
+    first, second = before.boundaries()[:2]
+    for log in logs:
+        length = log.batches[0][2] if log.batches else max(second - first, 1)
+        group = merging(length, plan.draws * plan.thin)
+        if log.finished:
+            log.merge_batches(group)
+        log.boundaries += plan.further_boundaries(before.total, group * length)
 
 
 @dataclass
 class Checkpointer:
     """Writes the checkpoints of one run."""
 
-    path: Path
-    store: FileStore
-    shared: dict[str, Any]
-    """What the manifest says of the whole run."""
-    shared_arrays: dict[str, NDArray[Any]]
-    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    file: RunFile
+    unsaved: dict[str, Bundle]
+    """What the file does not have yet of the run itself."""
+    snapshots: dict[int, Bundle] = field(default_factory=dict)
     trouble: str | None = None
     """Why the last one could not be written, if so."""
     written: int = 0
     _collecting: bool = False
     _due: float = field(default_factory=lambda: time.monotonic() + INTERVAL_SECONDS)
     _fresh: set[int] = field(default_factory=set)
+
+    @staticmethod
+    def of_run(file: RunFile, setup: Setup, plan: Plan, run_identity: dict[str, Any]) -> Checkpointer:
+        """Return the writer of the checkpoints of a run that begins or goes on."""
+        facts, arrays = setup.bundle()
+        return Checkpointer(
+            file, {"run": Bundle({"identity": run_identity, "draws": plan.draws, "setup": facts}, arrays)}
+        )
 
     def ask(self) -> None:
         """Write one as soon as every chain has been seen at rest."""
@@ -164,9 +215,8 @@ class Checkpointer:
                 return False
             self._collecting = True
             self._fresh.clear()
-        index = log.chain.index
-        self.snapshots[index] = snapshot(log, self.store.count(index))
-        self._fresh.add(index)
+        self.keep(log)
+        self._fresh.add(log.chain.index)
         # A chain that is not heard of for long must not keep the others from being saved.
         if len(self._fresh) < running and time.monotonic() < self._due + INTERVAL_SECONDS:
             return False
@@ -175,25 +225,20 @@ class Checkpointer:
 
     def keep(self, log: ChainLog) -> None:
         """Keep where a chain stands for the next checkpoint."""
-        self.snapshots[log.chain.index] = snapshot(log, self.store.count(log.chain.index))
+        self.snapshots[log.chain.index] = _log_bundle(log, self.file.count(log.chain.index))
 
     def write(self) -> None:
         """Write the checkpoint; where the disk refuses, the old one stays and the run goes on."""
         began = time.monotonic()
         self._collecting = False
-        chains = [self.snapshots[index] for index in sorted(self.snapshots)]
-        manifest = {**self.shared, "chains": [chain.facts for chain in chains]}
-        arrays = dict(self.shared_arrays)
-        for index, chain in enumerate(chains):
-            arrays |= {f"chain{index}.{name}": array for name, array in chain.arrays.items()}
-        self.trouble = None
-        if not self.store.sync():
-            self.trouble = str(self.store.trouble)
-        else:
-            try:
-                write_container(self.path, manifest, arrays)
-                self.written += 1
-            except ParnidagError as error:
-                self.trouble = str(error).removeprefix("path: ")
+        facts: list[dict[str, Any]] = []
+        arrays: Arrays = {}
+        for index, chain in sorted(self.snapshots.items()):
+            facts.append(chain.facts)
+            arrays |= {f"{index}.{name}": array for name, array in chain.arrays.items()}
+        if self.file.save({**self.unsaved, "chains": Bundle({"chains": facts}, arrays)}):
+            self.unsaved = {}
+            self.written += 1
+        self.trouble = self.file.trouble
         took = time.monotonic() - began
         self._due = time.monotonic() + max(INTERVAL_SECONDS, took / MOST_SHARE)

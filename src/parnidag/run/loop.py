@@ -11,27 +11,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
-from parnidag.graphs.adjacency import Adjacency
-from parnidag.kernels.types import Floats
+from parnidag.errors import TerminatedError, WorkersLostError
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import Checkpointer
-from parnidag.run.draws import DrawStore, MemoryStore
+from parnidag.run.draws import DrawStore
 from parnidag.run.plan import Plan
-from parnidag.run.pools import Executors, Pool, PoolBrokenError, open_pool
+from parnidag.run.pools import Executors, Pool, PoolBrokenError, is_end, open_pool
 from parnidag.run.progress import ChainStatus, Progress
-from parnidag.run.resume import Shared, begin_checkpoint, resume
-from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals, interruptibly
-from parnidag.run.workers import Segment, Work, base_of, here
-from parnidag.samplers.base import Prepared, Sampler, new_chain
-from parnidag.space.search_space import SearchSpace
-from parnidag.target import Target
+from parnidag.run.setup import Setup
+from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals
+from parnidag.run.workers import Segment, Work, here
 
 PATIENCE_SECONDS = 1.0
 """How long a run that is to stop waits for segments elsewhere."""
@@ -42,42 +34,30 @@ Waiting = dict[Future[Any], tuple[ChainLog, int]]
 """Segments under way: whose they are and how many steps they have."""
 
 
-def _let_go(resumed: tuple[Shared, list[ChainLog], Checkpointer]) -> None:
-    """Close what was opened for a run that was interrupted meanwhile: nobody else could resume it."""
-    resumed[2].store.close()
-
-
 class Run:
     """The chains of one call of `sample`, from their first to their last segment."""
 
     def __init__(
         self,
-        target: Target,
-        sampler: Sampler,
+        setup: Setup,
         plan: Plan,
-        starts: list[Adjacency] | None,
-        space: SearchSpace | None = None,
+        logs: list[ChainLog],
+        store: DrawStore,
+        checkpointer: Checkpointer | None = None,
+        timings: dict[str, float] | None = None,
     ) -> None:
-        self.target, self.sampler, self.plan = target, sampler, plan
-        self.starts, self.space = starts, space
-        self.space_given = space is not None
-        self.searched = starts is None and sampler.default_space != "none"
-        """Does every chain start where a search of its own ends?"""
-        self.caveats: list[str] = []
-        self.found: SearchSpace | None = None
-        """What the sampler's own search found, if it is one."""
-        self.prior: Floats | None = None
-        """How probable each edge is before the data."""
-        self.logs: list[ChainLog] = []
-        self.store: DrawStore = MemoryStore(plan.chains)
-        self.timings: dict[str, float] = {}
+        self.setup, self.plan, self.logs, self.store = setup, plan, logs, store
+        self.target, self.sampler = setup.target, setup.sampler
+        self.timings = {} if timings is None else timings
         self.stopped: str | None = None
         """Why the run ended early: the name of a signal, or what happened to the workers; None if it did not."""
-        self._prepared = Prepared()
-        self._checkpointer: Checkpointer | None = None
+        self._checkpointer = checkpointer
         self._last_trouble: str | None = None
         self._abandoned = False
         """Are segments still running that nobody waits for? Then chains must not be looked at."""
+        if checkpointer is not None:
+            for log in logs:
+                checkpointer.keep(log)
 
     @property
     def interrupted(self) -> bool:
@@ -88,82 +68,11 @@ class Run:
         """Return how many draws every chain has."""
         return min(self.store.count(chain) for chain in range(self.plan.chains))
 
-    # ── set-up ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def prepare(self, progress: Progress) -> None:
-        """Do what all chains share, find where they start, then set up each chain."""
-        interruptibly(partial(self._prepare, progress))
-
-    def _prepare(self, progress: Progress) -> None:
-        stages = partial(self.stage, progress)
-        considered = None if self.space is None else self.space.considered
-        wanted = self.plan.chains if self.starts is None else 0
-        prepared = self.sampler.prepare(
-            self.target, considered, self.plan.seed, stages, chains=wanted, given=self.space_given or self.space is None
-        )
-        self.target.check_score()
-        self.space = prepared.space or self.space
-        if self.starts is None:
-            assert prepared.starts is not None
-            self.starts = prepared.starts
-        self._take(prepared)
-        with self._timed("set-up of chains"):
-            for index, graph in enumerate(self.starts):
-                chain = new_chain(self.target, graph, self.plan.seed, index)
-                if not np.isfinite(chain.log_posterior):
-                    self.target.check_score()
-                    raise ParnidagError(
-                        f"the log posterior of the graph that chain {index} starts from is {chain.log_posterior}: "
-                        "the score or the prior rules it out; start= can give another one"
-                    )
-                self.sampler.begin(self.target, prepared, chain, self.plan.tune)
-                self.logs.append(ChainLog(chain, self.plan.boundaries()))
-                self.logs[-1].pass_boundaries(self.sampler, self.plan.thin)
-
-    def _take(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-        self.found = prepared.space
-        self.caveats = self.sampler.caveats(prepared)
-
-    def checkpoint_to(self, path: Path, identity: dict[str, Any]) -> None:
-        """Write checkpoints from now on."""
-        assert self.starts is not None
-        assert self.prior is not None
-        shared = Shared(self._prepared, self.starts, self.space, self.prior)
-        self._checkpoint_with(begin_checkpoint(path, identity, self.plan, shared))
-
-    def resume_from(self, path: Path, identity: dict[str, Any], progress: Progress) -> None:
-        """Go on where a checkpoint says that the chains stand, instead of `prepare`."""
-        with self.stage(progress, "checkpoint"):
-            shared, self.logs, checkpointer = interruptibly(
-                partial(resume, path, self.target, self.sampler, self.plan, identity), discard=_let_go
-            )
-            self._take(shared.prepared)
-            self.starts, self.space, self.prior = shared.starts, shared.space, shared.prior
-            self._checkpoint_with(checkpointer)
-            for log in self.logs:
-                log.pass_boundaries(self.sampler, self.plan.thin)
-
-    def _checkpoint_with(self, checkpointer: Checkpointer) -> None:
-        self._checkpointer = checkpointer
-        self.store = checkpointer.store
-        for log in self.logs:
-            checkpointer.keep(log)
-
-    @contextmanager
-    def stage(self, progress: Progress, name: str) -> Iterator[None]:
-        """Announce and time a stage of the set-up."""
-        progress.stage(name)
-        with self._timed(name):
-            yield
-
-    # ── sampling ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def execute(self, executor: Executors | None, progress: Progress) -> None:
         """Run all chains to the end, or until Ctrl-C, SIGTERM or the loss of all workers."""
-        first = self.logs[0].chain
-        work = Work(self.sampler, self.target, first.tables, here(), [] if executor is None else base_of(first))
-        with self._timed("sampling"), catching_signals() as stopping:
+        prepared = replace(self.setup.prepared, starts=None, space=None)  # workers have no use for these
+        work = Work(self.sampler, self.target, prepared, self.plan.tune, here())
+        with timed(self.timings, "sampling"), catching_signals() as stopping:
             progress.stage("compiling, or loading compiled code")
             with open_pool(executor, work, len(self.logs)) as pool:
                 self._run_all(pool, progress, stopping)
@@ -211,11 +120,12 @@ class Run:
     def _send_again(
         self, pool: Pool, error: BaseException, lost: list[ChainLog], waiting: Waiting, progress: Progress
     ) -> None:
-        """Go on after a loss, or raise; what a replaced executor was doing will never come back: that is lost too."""
-        executor = pool.executor
-        progress.note(pool.recover(error, [log.chain.index for log in lost]))
-        if pool.executor is not executor:
+        """Go on after a loss, or raise; what a broken executor was doing will never come back: that is lost too."""
+        broken = is_end(error)
+        if broken:
             lost = lost + [log for log, _ in waiting.values()]
+        progress.note(pool.recover(error, [log.chain.index for log in lost]))
+        if broken:
             waiting.clear()
         for log in lost:
             self._send(pool, log, waiting, progress)
@@ -316,7 +226,7 @@ class Run:
             return
         where = ""
         if self._checkpointer is not None and self._checkpointer.written:
-            where = f"; the checkpoint {self._checkpointer.path} knows where the chains stand"
+            where = f"; the checkpoint {self._checkpointer.file.path} knows where the chains stand"
         nothing = f"stopped before every chain had a draw, so there is nothing to return{where}"
         if self.stopped == "SIGINT":
             raise KeyboardInterrupt(nothing)
@@ -342,10 +252,12 @@ class Run:
             edges=log.chain.edge_count,
         )
 
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
+
+@contextmanager
+def timed(timings: dict[str, float], stage: str) -> Iterator[None]:
+    """Note how long a stage of the run takes."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        timings[stage] = timings.get(stage, 0.0) + time.perf_counter() - start

@@ -62,8 +62,8 @@ class Need:
 
     @property
     def total(self) -> float:
-        """The most that is there at once: at the end one chain is copied, to time its moves."""
-        return self.shared + max(self.search, (self.chains + 1) * self.a_chain)
+        """The most that is there at once."""
+        return self.shared + max(self.search, self.chains * self.a_chain)
 
 
 def memory_need(
@@ -129,7 +129,7 @@ def check_memory(target: Target, sampler: Sampler, chains: int) -> None:
         return
     n = target.n_nodes
     advice = []
-    fewer = int(((1.0 - KEPT_FREE) * free - need.shared) // need.a_chain) - 1
+    fewer = int(((1.0 - KEPT_FREE) * free - need.shared) // need.a_chain)
     if 1 <= fewer < chains and need.search + need.shared <= (1.0 - KEPT_FREE) * free:
         advice.append(f"chains={fewer}")
     if target.max_parents > FEW_PARENTS:

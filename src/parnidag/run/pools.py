@@ -31,16 +31,14 @@ from parnidag._util.cores import usable_cores
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.run.workers import (
+    WORKS,
     Failure,
     Segment,
     Work,
-    as_is,
+    keep_work,
     local_segment,
-    packed,
     packed_chain,
-    put_on_shelf,
     remote_segment,
-    take_off_shelf,
     unpacked,
 )
 from parnidag.samplers.base import Chain
@@ -52,7 +50,7 @@ HERE_SECONDS = 0.25
 """Aimed length of a segment in threads of this process: how long Ctrl-C and the progress display wait."""
 AWAY_SECONDS = 1.0
 """The same elsewhere, where each segment travels: what a lost worker costs."""
-BYTES_A_SECOND = 2e6
+BYTES_PER_SECOND = 5e5
 """Heavier chains are away for longer, so that most of the time they are worked on and not carried about."""
 MOST_PROCESSES = 61
 """Windows cannot wait for more."""
@@ -68,14 +66,14 @@ class PoolBrokenError(Exception):
 
 
 class Pool:
-    """Where segments run."""
+    """Threads of this process: this run's own, or those of an executor that it is given."""
 
     seconds = HERE_SECONDS
     in_place = True
     """Are chains advanced in place? Then a running segment must end before its chain is looked at."""
 
-    def __init__(self, executor: Executor, work: Work) -> None:
-        self.executor, self.work = executor, work
+    def __init__(self, executor: Executor, work: Work, own: bool = False) -> None:
+        self.executor, self.work, self._own = executor, work, own
         self.abandoned = False
         """Is there nobody left who wants the running segments?"""
 
@@ -85,10 +83,14 @@ class Pool:
 
     def result(self, future: Future[Any]) -> Segment | None:
         """Return a finished segment, None if it must be sent again with the work; raise what the segment raised."""
-        outcome: Segment | Failure = future.result()
+        outcome = future.result()
         if isinstance(outcome, Failure):
             raise outcome.error
-        return outcome
+        return self._received(outcome)
+
+    def _received(self, outcome: Any) -> Segment | None:
+        segment: Segment = outcome
+        return segment
 
     def recover(self, error: BaseException, lost: Iterable[int]) -> str:
         """Get ready to send segments of lost chains again and say what happened, or raise what cannot be mended."""
@@ -97,19 +99,9 @@ class Pool:
         raise PoolBrokenError(_words(error)) from error
 
     def close(self) -> None:
-        """Let go of what the pool itself made."""
-
-
-class ThreadsPool(Pool):
-    """Threads that this run makes for itself."""
-
-    def __init__(self, work: Work, chains: int) -> None:
-        threads = ThreadPoolExecutor(min(chains, usable_cores()), thread_name_prefix="parnidag")
-        super().__init__(threads, work)
-
-    def close(self) -> None:
-        """End the threads; a running segment that someone wants ends first, others never begin."""
-        self.executor.shutdown(wait=not self.abandoned, cancel_futures=True)
+        """End this run's own threads; a running segment that someone wants ends first, others never begin."""
+        if self._own:
+            self.executor.shutdown(wait=not self.abandoned, cancel_futures=True)
 
 
 class AwayPool(Pool):
@@ -119,54 +111,55 @@ class AwayPool(Pool):
     in_place = False
 
     def __init__(self, executor: Executor | None, work: Work, factory: Callable[[], Executor] | None = None) -> None:
-        self._factory = factory
         super().__init__(_made(factory) if executor is None else executor, work)
+        self._factory = factory
         self._key = secrets.token_hex(16)
         self._packed: bytes | None = None
-        self._under_way: set[int] = set()
         self._losses: Counter[int] = Counter()
         """How often each chain was lost since its last segment came back."""
         self._heard = False
-        put_on_shelf(self._key, work)  # a pool that stays in this process needs nothing sent
+        keep_work(self._key, work)  # a pool that stays in this process needs nothing sent
 
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
         """Send a segment; the work of the run only to a worker that has asked for it."""
-        self._under_way.add(chain.index)
-        if with_work and self._packed is None:
-            self._packed = packed(self.work)
-        content = packed_chain(chain, self.work)
-        self.seconds = max(type(self).seconds, len(content) / BYTES_A_SECOND)
-        return self._send(content, steps, self._packed if with_work else None)
+        content = packed_chain(chain)
+        self.seconds = max(type(self).seconds, len(content) / BYTES_PER_SECOND)
+        work = self._sent_work() if with_work else None
+        return self.executor.submit(remote_segment, self._key, __version__, chain.index, content, steps, work)
 
-    def _send(self, chain: bytes, steps: int, work: Any) -> Future[Any]:
-        return self.executor.submit(remote_segment, self._key, __version__, chain, steps, work)
+    def _sent_work(self) -> Any:
+        if self._packed is None:
+            self._packed = self.work.packed()
+        return self._packed
 
-    def result(self, future: Future[Any]) -> Segment | None:
-        """Return a finished segment, None if its worker must be sent the work; raise what the segment raised."""
-        outcome = future.result()
+    def _received(self, outcome: Any) -> Segment | None:
         self._heard = True
         if outcome is None:
             return None
         segment = unpacked(outcome, self.work)
-        self._under_way.discard(segment.chain.index)
         del self._losses[segment.chain.index]
         return segment
 
     def recover(self, error: BaseException, lost: Iterable[int]) -> str:
         """Send to the same executor again after a lost worker; a broken one is replaced if there is a way.
 
-        A chain that is lost whenever it runs must end the run, though others get on. When an executor breaks, any of
-        those under way may be the one.
+        A chain that is lost whenever it runs must end the run, though others get on.
         """
         if not is_loss(error):
             raise error
-        self._losses.update(self._under_way if is_end(error) else lost)
+        self._losses.update(lost)
         most = max(self._losses.values())
         if most > MOST_FAILURES:
             raise PoolBrokenError(f"{_words(error)}, {most} times in a row{self._hint()}") from error
         if not is_end(error):
             return f"a worker was lost ({_words(error)}); its segment is run again"
-        self.replace(error)
+        if self._factory is None:
+            raise PoolBrokenError(_words(error)) from error
+        end_workers(self.executor)
+        try:
+            self.executor = _made(self._factory)
+        except Exception as failure:
+            raise PoolBrokenError(f"{_words(error)}, and another could not be made: {_words(failure)}") from failure
         return f"the pool of workers broke ({_words(error)}) and was replaced; the chains go on from where they were"
 
     def _hint(self) -> str:
@@ -175,47 +168,36 @@ class AwayPool(Pool):
             return ""
         return '; workers import the script that starts them, so sample must be called below if __name__ == "__main__":'
 
-    def replace(self, error: BaseException) -> None:
-        """Make another executor in place of a broken one."""
-        if self._factory is None:
-            raise PoolBrokenError(_words(error)) from error
-        end_workers(self.executor)
-        try:
-            self.executor = _made(self._factory)
-        except Exception as failure:
-            raise PoolBrokenError(f"{_words(error)}, and another could not be made: {_words(failure)}") from failure
-
     def close(self) -> None:
         """End an executor that was made here, without waiting for segments that nobody wants any more."""
-        take_off_shelf(self._key)
+        WORKS.pop(self._key, None)
         if self._factory is not None:
             end_workers(self.executor)
 
 
 class DaskPool(AwayPool):
-    """A Dask cluster. The work of the run is a task of its own there, whose result workers pass on among themselves."""
+    """A Dask cluster. The work of the run is a task of its own there, which the cluster can run again."""
 
     def __init__(self, client: Any, work: Work, executor: Executor | None = None) -> None:
         super().__init__(client.get_executor(pure=False) if executor is None else executor, work)
         self._client = client
         self._shared: Any = None
 
-    def _send(self, chain: bytes, steps: int, work: Any) -> Future[Any]:
+    def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
+        """Send a segment with a reference to the work of the run; workers pass the work on among themselves."""
         with warnings.catch_warnings():  # what is large here is so on purpose
             warnings.filterwarnings("ignore", message="Sending large graph")
-            if self._shared is None:
-                self._shared = self._client.submit(as_is, packed(self.work), pure=False)
-            return super()._send(chain, steps, self._shared)
+            return super().submit(chain, steps, True)
+
+    def _sent_work(self) -> Any:
+        if self._shared is None:
+            self._shared = self._client.submit(bytes, super()._sent_work(), pure=False)
+        return self._shared
 
     def recover(self, error: BaseException, lost: Iterable[int]) -> str:
         """Go on with the workers that the cluster makes itself; the work of the run may be lost with the others."""
         self._shared = None
         return super().recover(error, lost)
-
-    def close(self) -> None:
-        """Let go of the work of the run."""
-        super().close()
-        self._shared = None
 
 
 def processes(count: int | None = None) -> Callable[[], Executor]:
@@ -307,7 +289,7 @@ def open_pool(executor: Executors | None, work: Work, chains: int) -> Iterator[P
 
 def _pool_for(executor: Executors | None, work: Work, chains: int) -> Pool:
     if executor is None:
-        return ThreadsPool(work, chains)
+        return Pool(ThreadPoolExecutor(min(chains, usable_cores()), thread_name_prefix="parnidag"), work, own=True)
     if hasattr(executor, "get_executor"):
         return DaskPool(executor, work)
     if isinstance(executor, ThreadPoolExecutor):

@@ -11,21 +11,17 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.live import Live
-    from rich.spinner import Spinner
-    from rich.table import Table
 
 SECONDS_BETWEEN_LINES = 10.0
 """Without a terminal, a line at most this often."""
-
 SILENT_SECONDS = 5.0
 """Without a terminal and unasked, a run shorter than this says nothing."""
-
 REFRESHES_PER_SECOND = 8
+BAR_WIDTH, GAP = 8, 2
 
 
 class ChainStatus(NamedTuple):
@@ -54,14 +50,16 @@ class ChainStatus(NamedTuple):
         return max(0, self.total - self.iteration) / self.iterations_per_second
 
 
-class Progress(Protocol):
-    """What the run talks to; a context manager whose methods are called from the main thread only."""
+class Progress:
+    """What the run talks to, from its main thread: a context manager. This one shows nothing."""
 
-    def __enter__(self) -> Progress: ...
+    def __enter__(self) -> Progress:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        pass
 
     def stage(self, text: str) -> None:
         """Say what is being prepared, before the chains report."""
@@ -74,30 +72,12 @@ class Progress(Protocol):
 
 
 def make_progress(
-    progress: bool | None,
-    chains: int,
-    *,
-    stream: TextIO | None = None,
-    clock: Callable[[], float] = time.monotonic,
+    progress: bool | None, chains: int, *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Progress:
     """Choose how to show a run.
 
-    Parameters
-    ----------
-    progress : bool or None
-        False: show nothing. True: always show. None: a live table in a terminal; elsewhere a line now and then, and
-        nothing at all for a run of a few seconds.
-    chains : int
-        Number of chains.
-    stream : text stream, optional
-        Where to write; standard error by default.
-    clock : callable, optional
-        Seconds from any fixed origin.
-
-    Returns
-    -------
-    Progress
-        A context manager to report to.
+    False: show nothing. True: always show. None: a live table in a terminal; elsewhere a line now and then, and nothing
+    at all for a run of a few seconds.
 
     Examples
     --------
@@ -106,46 +86,22 @@ def make_progress(
     """
     stream = sys.stderr if stream is None else stream
     if progress is False or stream is None:  # a windowed Python has no standard error
-        return SilentProgress()
+        return Progress()
     if _is_live_terminal(stream):
-        return LiveProgress(chains, stream, clock)
+        return LiveProgress(stream, clock)
     return PlainProgress(chains, stream, clock, delay=0.0 if progress else SILENT_SECONDS)
 
 
-class SilentProgress:
-    """Shows nothing."""
-
-    def __enter__(self) -> SilentProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-    def stage(self, text: str) -> None:
-        """Ignore it."""
-
-    def update(self, status: ChainStatus) -> None:
-        """Ignore it."""
-
-    def note(self, text: str) -> None:
-        """Ignore it."""
-
-
-class PlainProgress:
+class PlainProgress(Progress):
     """Lines for log files and pipes: one now and then, in plain characters."""
 
     def __init__(self, chains: int, stream: TextIO, clock: Callable[[], float], delay: float) -> None:
-        self._chains = chains
-        self._stream = stream
-        self._clock = clock
-        self._delay = delay
+        self._chains, self._stream, self._clock, self._delay = chains, stream, clock, delay
         self._started = self._last_line = clock()
         self._spoke = False
         self._statuses: dict[int, ChainStatus] = {}
 
-    def __enter__(self) -> PlainProgress:
+    def __enter__(self) -> Progress:
         self._started = self._last_line = self._clock()
         if self._delay == 0:
             self._say(f"{_count(self._chains, 'chain')}, started")
@@ -159,19 +115,18 @@ class PlainProgress:
             self._say(f"{how} after {_duration(self._clock() - self._started)}")
 
     def stage(self, text: str) -> None:
-        """Say what is being prepared, if a line is due."""
         if self._due():
             self._say(text)
 
     def update(self, status: ChainStatus) -> None:
-        """Say where the chains stand, if a line is due."""
         self._statuses[status.chain] = status
         if self._due() and not self._all_done():
             self._say(self._summary())
 
     def note(self, text: str) -> None:
-        """Say it at once."""
-        self._write(text)
+        with contextlib.suppress(OSError, ValueError):  # a log that went away must not end a run of hours
+            self._stream.write(f"parnidag: {text}\n")
+            self._stream.flush()
 
     def _due(self) -> bool:
         now = self._clock()
@@ -197,43 +152,31 @@ class PlainProgress:
         return ", ".join(parts)
 
     def _say(self, text: str) -> None:
-        self._spoke = True
-        self._last_line = self._clock()
-        self._write(text)
-
-    def _write(self, text: str) -> None:
-        # A log that went away must not end a run of hours.
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write(f"parnidag: {text}\n")
-            self._stream.flush()
+        self._spoke, self._last_line = True, self._clock()
+        self.note(text)
 
 
-class LiveProgress:
-    """A table that redraws itself in a terminal, one row a chain."""
+class LiveProgress(Progress):
+    """A table that redraws itself in a terminal, one row per chain; a spinner before the chains report."""
 
-    def __init__(self, chains: int, stream: TextIO, clock: Callable[[], float]) -> None:
-        self._chains = chains
-        self._stream = stream
-        self._clock = clock
-        self._started = clock()
-        self._stage = "preparing"
-        self._statuses: dict[int, ChainStatus] = {}
-        self._live: Live | None = None
-        self._spinner: Spinner | None = None  # one for all redraws, or it would never turn
-        self._finished = False
-
-    def __enter__(self) -> LiveProgress:
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         from rich.console import Console
         from rich.live import Live
+        from rich.spinner import Spinner
 
-        self._started = self._clock()
-        console = Console(file=self._stream)
+        self._clock, self._started, self._stage = clock, clock(), "preparing"
+        self._statuses: dict[int, ChainStatus] = {}
+        self._spinner = Spinner("dots")  # one for all redraws, or it would never turn
+        self._finished = False
+        self._console = Console(file=stream)
         self._live = Live(
-            console=console,
-            get_renderable=lambda: self.render(console),
+            console=self._console,
+            get_renderable=lambda: self.render(self._console),
             refresh_per_second=REFRESHES_PER_SECOND,
             redirect_stdout=False,  # rich would send it to standard error
         )
+
+    def __enter__(self) -> Progress:
         self._live.__enter__()
         return self
 
@@ -241,89 +184,88 @@ class LiveProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._finished = True
-        if self._live is not None:
-            with contextlib.suppress(OSError, ValueError):  # a terminal that has gone must not cost the result
-                self._live.__exit__(kind, error, trace)
+        with contextlib.suppress(OSError, ValueError):  # a terminal that has gone must not cost the result
+            self._live.__exit__(kind, error, trace)
 
     def stage(self, text: str) -> None:
-        """Show what is being prepared, with a spinner."""
         self._stage = text
 
     def update(self, status: ChainStatus) -> None:
-        """Show where a chain stands at the next redraw."""
         self._statuses[status.chain] = status
 
     def note(self, text: str) -> None:
-        """Print it above the table."""
-        if self._live is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._live.console.print(text, markup=False, highlight=False)
+        with contextlib.suppress(OSError, ValueError):
+            self._console.print(text, markup=False, highlight=False)
 
     def render(self, console: Console) -> RenderableType:
         """Draw the present state for a terminal of this size; the redrawing thread calls it."""
-        from rich.spinner import Spinner
-        from rich.text import Text
-
-        elapsed = _duration(self._clock() - self._started)
-        statuses = sorted(self._statuses.copy().values())
-        if statuses:
-            return self._table(statuses, console)
+        if self._statuses:
+            return _table(sorted(self._statuses.copy().values()), console)
         if self._finished:
-            return Text("")
-        if self._spinner is None:
-            self._spinner = Spinner("dots")
-        self._spinner.update(text=f"{self._stage} · {elapsed}")
+            return ""
+        self._spinner.update(text=f"{self._stage} · {_duration(self._clock() - self._started)}")
         return self._spinner
 
-    def _table(self, statuses: list[ChainStatus], console: Console) -> Table:
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
 
-        columns = _columns_that_fit(console.width)
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-        for column in columns:
-            justify = "left" if column.title in ("stage", "") else "right"
-            table.add_column(column.title, justify=justify, width=column.width, no_wrap=True)  # type: ignore[arg-type]
-        shown, hidden = _rows_that_fit(statuses, console.height)
-        for status in shown:
-            bar = ProgressBar(total=1.0, completed=status.fraction, width=_BAR.width)
-            table.add_row(*(bar if column is _BAR else column.cell(status) for column in columns))
-        if hidden:
-            done = sum(status.stage == "done" for status in hidden)
-            table.caption = f"and {_count(len(hidden), 'more chain')}, {done} of them done"
-            table.caption_justify = "left"
-        return table
+class Column(NamedTuple):
+    """One column of the live table."""
+
+    title: str
+    width: int
+    priority: int
+    """A narrow terminal loses the columns with the highest number first, and never those with 0."""
+    cell: Callable[[ChainStatus], RenderableType]
 
 
-def _columns_that_fit(width: int) -> list[_Column]:
-    columns = list(_COLUMNS)
-    for title in _DROPPED_FIRST:
-        if sum(column.width + _GAP for column in columns) <= width:
-            break
-        columns = [column for column in columns if column.title != title]
-    return columns
+def _bar(status: ChainStatus) -> RenderableType:
+    from rich.progress_bar import ProgressBar
 
-
-def _rows_that_fit(statuses: list[ChainStatus], height: int) -> tuple[list[ChainStatus], list[ChainStatus]]:
-    """Split the chains into those shown, unfinished ones first, and those merely counted."""
-    room = max(1, height - 3)  # a heading, a caption and the prompt's line
-    if len(statuses) <= room:
-        return statuses, []
-    by_interest = sorted(statuses, key=lambda status: (status.stage == "done", status.chain))
-    return sorted(by_interest[:room]), by_interest[room:]
+    return ProgressBar(total=1.0, completed=status.fraction, width=BAR_WIDTH)
 
 
 def _stage_and_share(status: ChainStatus) -> str:
     if status.stage in ("tuning", "drawing"):
-        # Rounded down: 100 % is for what is done.
-        return f"{status.stage:<7} {int(100 * status.fraction):>3}%"
+        return f"{status.stage:<7} {int(100 * status.fraction):>3}%"  # rounded down: 100 % is for what is done
     return status.stage
 
 
 def _time_left(status: ChainStatus) -> str:
-    if status.stage == "done" or status.seconds_left is None:
-        return ""
-    return _duration(status.seconds_left)
+    return "" if status.stage == "done" or status.seconds_left is None else _duration(status.seconds_left)
+
+
+COLUMNS = (
+    Column("chain", 5, 0, lambda status: str(status.chain + 1)),
+    Column("stage", 12, 0, _stage_and_share),
+    Column("", BAR_WIDTH, 5, _bar),
+    Column("it/s", 5, 3, lambda status: _rate(status.iterations_per_second)),
+    Column("log post.", 10, 2, lambda status: f"{status.log_posterior:.1f}"),
+    Column("accept", 6, 6, lambda status: f"{status.acceptance:.2f}"),
+    Column("ω", 4, 7, lambda status: "–" if status.omega is None else f"{status.omega:.2f}"),
+    Column("edges", 5, 4, lambda status: str(status.edges)),
+    Column("left", 6, 1, _time_left),
+)
+
+
+def _table(statuses: list[ChainStatus], console: Console) -> RenderableType:
+    """Draw the chains; where the terminal has too few lines, unfinished ones come first and others are counted."""
+    from rich.table import Table
+
+    columns = list(COLUMNS)
+    while sum(column.width + GAP for column in columns) - GAP > console.width and len(columns) > 2:
+        columns.remove(max(columns, key=lambda column: column.priority))
+    table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False, caption_justify="left")
+    for column in columns:
+        justify = "left" if column.title in ("stage", "") else "right"
+        table.add_column(column.title, justify=justify, width=column.width, no_wrap=True)  # type: ignore[arg-type]
+    room = max(1, console.height - 3)  # a heading, a caption and the prompt's line
+    by_interest = sorted(statuses, key=lambda status: (status.stage == "done", status.chain))
+    shown, hidden = (statuses, []) if len(statuses) <= room else (sorted(by_interest[:room]), by_interest[room:])
+    for status in shown:
+        table.add_row(*(column.cell(status) for column in columns))
+    if hidden:
+        done = sum(status.stage == "done" for status in hidden)
+        table.caption = f"and {_count(len(hidden), 'more chain')}, {done} of them done"
+    return table
 
 
 def _is_live_terminal(stream: TextIO) -> bool:
@@ -358,29 +300,3 @@ def _duration(seconds: float) -> str:
     if whole < 86_400:
         return f"{whole // 3600}h{whole // 60 % 60:02d}m"
     return f"{whole // 86_400}d{whole // 3600 % 24:02d}h" if whole < 99 * 86_400 else "long"
-
-
-class _Column(NamedTuple):
-    title: str
-    width: int
-    cell: Callable[[ChainStatus], str]
-
-
-_BAR = _Column("", 8, lambda status: "")
-
-_COLUMNS = (
-    _Column("chain", 5, lambda status: str(status.chain + 1)),
-    _Column("stage", 12, _stage_and_share),
-    _BAR,
-    _Column("it/s", 5, lambda status: _rate(status.iterations_per_second)),
-    _Column("log post.", 10, lambda status: f"{status.log_posterior:.1f}"),
-    _Column("accept", 6, lambda status: f"{status.acceptance:.2f}"),
-    _Column("ω", 4, lambda status: "–" if status.omega is None else f"{status.omega:.2f}"),
-    _Column("edges", 5, lambda status: str(status.edges)),
-    _Column("left", 6, _time_left),
-)
-
-_DROPPED_FIRST = ("ω", "accept", "", "edges", "it/s", "log post.", "left")
-"""What a narrow terminal loses, in this order."""
-
-_GAP = 2

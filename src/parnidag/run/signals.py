@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -54,42 +53,34 @@ def catching_signals() -> Iterator[Stopping]:
         if stopping.insisted:  # whatever was under way failed because of that: an archive cannot be closed, say
             raise KeyboardInterrupt from error
         raise
+    else:
+        if stopping.insisted:  # it came into a score in Python, out of which compiled code lets nothing
+            raise KeyboardInterrupt
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def interruptibly(work: Callable[[], Result], discard: Callable[[Result], object] = lambda result: None) -> Result:
+def interruptibly(work: Callable[[], Result]) -> Result:
     """Do the work in another thread, so that Ctrl-C is heard while compiled code runs.
 
-    An interrupted main thread leaves the work behind: it changes nothing that anyone still looks at. What it makes
-    after all goes to `discard`.
+    An interrupted main thread leaves the work behind: it changes nothing that anyone still looks at.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
     outcome: list[Result] = []
     failure: list[BaseException] = []
 
-    left = threading.Event()
-
     def attempt() -> None:
         try:
             outcome.append(work())
-            if left.is_set():
-                discard(outcome.pop())
         except BaseException as error:  # raised again where the caller waits
             failure.append(error)
 
     thread = threading.Thread(target=attempt, name="parnidag-set-up", daemon=True)
     thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(POLL_SECONDS)
-    except BaseException:
-        left.set()
-        with contextlib.suppress(IndexError):
-            discard(outcome.pop())
-        raise
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
     if failure:
         raise failure[0]
     return outcome[0]

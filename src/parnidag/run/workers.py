@@ -1,8 +1,8 @@
 """What runs in workers: one segment of one chain, a pure function wherever it runs.
 
-Segments of one run share their work: sampler, target and candidate tables, which can be large. It is kept on a shelf in
-every process and travels to each once. In this process threads find it there and advance chains in place. Elsewhere a
-chain travels as bytes: a worker that dies, or a task that a cluster runs twice, changes nothing here.
+Threads of this process advance chains in place. Elsewhere a chain travels as what a checkpoint keeps of it: a worker
+that dies, or a task that a cluster runs twice, changes nothing here. Segments of one run share their work: sampler,
+target and candidate tables, which can be large; every process keeps it, and it travels to each once.
 
 What a segment raises comes back as its result. So whatever an executor raises itself is about workers, never about the
 score, and only that is worth another try.
@@ -13,26 +13,26 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-import threading
 import time
 import traceback
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+import zlib
+from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import Scratch
 from parnidag.run.chain_log import joined, take_draws
 from parnidag.run.draws import Block
-from parnidag.run.travel import Arrays, arrays_of, pack, unpack
-from parnidag.samplers.base import Chain, Sampler
-from parnidag.tables.build import CandidateTables
+from parnidag.samplers.base import Chain, Prepared, Sampler
+from parnidag.samplers.state import chain_state, restored_chain
 from parnidag.target import Target
 
 KEPT_RUNS = 4
 """Runs whose work a process keeps: a worker of a cluster lives longer than they do."""
+COMPRESSION = 1
+"""Most arrays are mostly zeros: the fastest setting does nearly all there is to do."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,44 @@ class Work:
 
     sampler: Sampler
     target: Target
-    tables: CandidateTables | None
+    prepared: Prepared
+    tune: int
     home: tuple[str, int]
     """Where the run itself is: host and process."""
-    base: Arrays
-    """A chain as it was when the run began; of travelling ones only what differs from it is sent. Empty if none do."""
     scratches: list[Scratch] = field(default_factory=list, compare=False)
     """Working memory to be used again: what it remembers never changes a result."""
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "scratches": []}
+
+    def packed(self) -> bytes:
+        """Return it as it travels.
+
+        cloudpickle, which Dask and loky bring along, also sends functions of a notebook, and those without a name.
+        """
+        try:
+            from cloudpickle import dumps
+        except ImportError:
+            dumps = pickle.dumps
+        try:
+            content: bytes = dumps(self, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # whatever users' own objects raise
+            raise ParnidagError(
+                f"executor: {self.target.score} cannot be sent to another process ({' '.join(str(error).split())}); "
+                "a function at the top of a module can, and threads (executor=None) need nothing sent"
+            ) from error
+        return content
+
+    def unpacked_chain(self, index: int, content: bytes) -> Chain:
+        """Return a chain that has travelled."""
+        try:
+            scratch = self.scratches.pop()
+        except IndexError:  # the first here, or all are in use by other threads
+            scratch = None
+        state = pickle.loads(zlib.decompress(content))
+        chain = restored_chain(self.target, self.sampler, self.prepared, self.tune, index, state, scratch)
+        self.target.check_score()
+        return chain
 
 
 class Segment(NamedTuple):
@@ -74,34 +102,15 @@ def here() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-_SHELF: OrderedDict[str, Work] = OrderedDict()
-_SHELF_LOCK = threading.Lock()
-if hasattr(os, "register_at_fork"):  # a process forked while another thread holds the lock could never take it
-    os.register_at_fork(
-        before=_SHELF_LOCK.acquire, after_in_parent=_SHELF_LOCK.release, after_in_child=_SHELF_LOCK.release
-    )
+WORKS: dict[str, Work] = {}
+"""Of the last runs that this process has to do with."""
 
 
-def put_on_shelf(key: str, work: Work) -> None:
-    """Keep the work of a run, in place of the one used longest ago."""
-    with _SHELF_LOCK:
-        _SHELF[key] = work
-        while len(_SHELF) > KEPT_RUNS:
-            _SHELF.popitem(last=False)
-
-
-def take_off_shelf(key: str) -> None:
-    """Forget the work of a run."""
-    with _SHELF_LOCK:
-        _SHELF.pop(key, None)
-
-
-def _from_shelf(key: str) -> Work | None:
-    with _SHELF_LOCK:
-        work = _SHELF.get(key)
-        if work is not None:
-            _SHELF.move_to_end(key)
-        return work
+def keep_work(key: str, work: Work) -> None:
+    """Keep the work of a run, in place of the oldest."""
+    WORKS[key] = work
+    for old in list(WORKS)[:-KEPT_RUNS]:
+        WORKS.pop(old, None)
 
 
 def run_segment(work: Work, chain: Chain, steps: int) -> Segment:
@@ -129,74 +138,45 @@ def local_segment(work: Work, chain: Chain, steps: int) -> Segment | Failure:
         return Failure(error)
 
 
-def packed(work: Work) -> bytes:
-    """Return the work of a run as it travels.
-
-    cloudpickle, which Dask and loky bring along, also sends functions of a notebook, and those without a name.
-    """
-    try:
-        from cloudpickle import dumps
-    except ImportError:
-        dumps = pickle.dumps
-    try:
-        content: bytes = dumps(work, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # whatever users' own objects raise
-        raise ParnidagError(
-            f"executor: {work.target.score} cannot be sent to another process ({' '.join(str(error).split())}); "
-            "a function at the top of a module can, and threads (executor=None) need nothing sent"
-        ) from error
-    return content
+def packed_chain(chain: Chain) -> bytes:
+    """Return a chain as it travels."""
+    return zlib.compress(pickle.dumps(chain_state(chain), pickle.HIGHEST_PROTOCOL), COMPRESSION)
 
 
-def packed_chain(chain: Chain, work: Work) -> bytes:
-    """Return a chain as it travels: without what all chains share, and without working memory."""
-    return pack(_alone(chain), work.base)
-
-
-def base_of(chain: Chain) -> Arrays:
-    """Return the arrays of a chain as they are now, for others to be told apart from."""
-    return [array.copy() for array in arrays_of(_alone(chain))]
-
-
-def _alone(chain: Chain) -> Chain:
-    return replace(chain, tables=None, _scratch=None)
-
-
-def remote_segment(key: str, version: str, chain: bytes, steps: int, work: bytes | None) -> bytes | None:
+def remote_segment(key: str, version: str, index: int, chain: bytes, steps: int, work: bytes | None) -> Any:
     """Run a segment in a worker; None if the worker does not know the work of this run and was not sent it."""
     try:
         known = _known_work(key, version, work)
-        return None if known is None else pack(_moved(known, chain, steps), known.base)
+        if known is None:
+            return None
+        segment = run_segment(known, known.unpacked_chain(index, chain), steps)
+        known.scratches.append(segment.chain.scratch(known.target))
+        return index, packed_chain(segment.chain), *segment[1:]
     except Exception as error:
-        return pack(Failure(_portable(error)), [])
+        return Failure(_portable(error))
 
 
 def _known_work(key: str, version: str, work: bytes | None) -> Work | None:
-    """Return the work of the run, from the shelf or as it was sent."""
+    """Return the work of the run, as it is kept or as it was sent."""
     if version != __version__:
         raise ParnidagError(
             f"executor: a worker ({here()[0]}) has parnidag {__version__}, the run {version}: install the same there"
         )
-    known = _from_shelf(key)
+    known = WORKS.get(key)
     if known is None and work is not None:
         known = pickle.loads(work)
-        put_on_shelf(key, known)
+        keep_work(key, known)
     if known is not None and known.home != here():
         _use_one_thread()
     return known
 
 
-def _moved(work: Work, chain: bytes, steps: int) -> Segment:
-    """Advance a chain that has come here."""
-    try:
-        scratch = work.scratches.pop()
-    except IndexError:  # the first here, or all are in use by other threads of this worker
-        scratch = None
-    moved = replace(unpack(chain, work.base), tables=work.tables, _scratch=scratch)
-    segment = run_segment(work, moved, steps)
-    work.scratches.append(moved.scratch(work.target))
-    moved.recorder.draw_codes[:] = 0  # a buffer that was emptied need not travel
-    return segment._replace(chain=_alone(moved))
+def unpacked(outcome: Any, work: Work) -> Segment:
+    """Return a segment that has come back."""
+    index, content, *rest = outcome
+    chain = work.unpacked_chain(index, content)
+    work.scratches.append(chain.scratch(work.target))
+    return Segment(chain, *rest)
 
 
 def _portable(error: Exception) -> Exception:
@@ -215,23 +195,9 @@ def _portable(error: Exception) -> Exception:
     return words
 
 
-def unpacked(outcome: bytes, work: Work) -> Segment:
-    """Return a segment that has come back, or raise what it raised."""
-    arrived: Segment | Failure = unpack(outcome, work.base)
-    if isinstance(arrived, Failure):
-        raise arrived.error
-    arrived.chain.tables = work.tables
-    return arrived
-
-
 @cache
 def _use_one_thread() -> None:
     """Keep linear algebra to one core: a worker is one of many."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-
-
-def as_is(value: bytes) -> bytes:
-    """Return the value: a task whose result a cluster can make again when the worker that held it is lost."""
-    return value

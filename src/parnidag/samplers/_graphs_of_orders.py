@@ -11,6 +11,7 @@ from parnidag.errors import ParnidagError
 from parnidag.graphs.nodes import as_index
 from parnidag.kernels.dag import Dag, drop_parents, take_parents
 from parnidag.kernels.jit import kernel
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Codes, Floats, Integers, int64
 from parnidag.samplers._on_tables import RestrictedSampler
 from parnidag.tables.arrays import Tables
@@ -41,6 +42,7 @@ class DrawingSampler(RestrictedSampler):
         return np.array([target.n_nodes if self.graph_every is None else int(self.graph_every)])
 
 
+@keeps()
 class GraphDraw(NamedTuple):
     """Working memory for a drawn graph."""
 

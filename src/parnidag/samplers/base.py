@@ -159,13 +159,13 @@ class Sampler(Protocol):
         ...
 
 
-def new_chain(target: Target, graph: Adjacency, seed: int, index: int) -> Chain:
+def new_chain(target: Target, graph: Adjacency, seed: int, index: int, scratch: Scratch | None = None) -> Chain:
     """Return a chain that stands at `graph`, with its own random stream."""
     arrays = target.empty_graph()
     arrays.rng[:] = random_state(seed, index)
     most = arrays.edges.size
     buffer_codes = max(BUFFERED_DRAWS * 4 * target.n_nodes, 2 * most)
-    chain = Chain(index, arrays, make_recorder(most, buffer_codes, BUFFERED_DRAWS))
+    chain = Chain(index, arrays, make_recorder(most, buffer_codes, BUFFERED_DRAWS), _scratch=scratch)
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain
 

@@ -19,6 +19,7 @@ import numpy as np
 from parnidag.graphs.adjacency import Adjacency, random_topological_order
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
@@ -38,6 +39,7 @@ BIAS = (
 )
 
 
+@keeps()
 class OrderState(NamedTuple):
     """One chain's arrays."""
 

@@ -27,6 +27,7 @@ import numpy as np
 from parnidag.graphs.adjacency import Adjacency, topological_order
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
@@ -47,6 +48,7 @@ from parnidag.tables.partitions import (
 from parnidag.target import Target
 
 
+@keeps("reversals")
 class PartitionState(NamedTuple):
     """One chain's arrays."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, leaf
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -27,6 +28,7 @@ EDGE_REVERSAL = int64(4)
 MIXED_MOVES = (*MOVES, "edge_reversal")
 
 
+@keeps("tried", "accepted")
 class ReversalState(NamedTuple):
     """One chain's arrays."""
 

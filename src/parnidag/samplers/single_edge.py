@@ -11,6 +11,7 @@ from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, leaf
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -25,6 +26,7 @@ EXCHANGE = int64(len(MOVES))
 COUNTED = (*MOVES, "exchange")
 
 
+@keeps("tried", "accepted")
 class MoveCounts(NamedTuple):
     """How often each move was tried and accepted."""
 

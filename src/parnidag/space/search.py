@@ -7,11 +7,9 @@ improved by greedy steps.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
-from parnidag._util.cores import usable_cores
+from parnidag._util.side_by_side import side_by_side
 from parnidag.graphs.adjacency import Adjacency, random_topological_order
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.random import RandomState, random_state
@@ -38,8 +36,7 @@ SEARCH_KEY = 1_000_003
 def starting_graphs(tables: CandidateTables, seed: int, chains: int) -> list[Adjacency]:
     """Return the best graph of an independent search for each chain, from a random order each."""
     peaks = best_inside(tables)
-    with ThreadPoolExecutor(min(chains, usable_cores())) as pool:  # compiled code runs side by side
-        return list(pool.map(lambda chain: search(tables, peaks, seed, chain)[0], range(chains)))
+    return side_by_side(lambda chain: search(tables, peaks, seed, chain)[0], chains)
 
 
 def search(

@@ -8,6 +8,7 @@ import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
 from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 
 NEVER, SUBSET = int64(0), int64(-1)
@@ -39,6 +40,7 @@ class TableArrays(NamedTuple):
     """The subsets of each node's candidates, best score first, in the places of `log_alone`; empty with extras."""
 
 
+@keeps()
 class DrawArrays(NamedTuple):
     """What one chain needs beside the tables that all chains share."""
 

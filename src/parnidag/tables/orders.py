@@ -14,6 +14,7 @@ import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
 from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import RandomState, below, choose, happens
 from parnidag.kernels.types import Bytes, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
@@ -26,6 +27,7 @@ LARGEST_SHARE = 0.5
 """A share larger than this is not subtracted from a sum, which would lose digits; the sum is made afresh."""
 
 
+@keeps("order", "level", "values", "tried", "accepted")
 class OrderArrays(NamedTuple):
     """An order, what it is worth, and counters of the moves."""
 

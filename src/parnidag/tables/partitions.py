@@ -14,6 +14,7 @@ import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, odds
 from parnidag.kernels.jit import kernel, make_frame, struct
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Bytes, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
 from parnidag.tables.sums import HUGE, KEPT_DIGITS, counted, log_sum_hitting, share_of, subset_below, sum_of_ratios_at
@@ -25,6 +26,7 @@ LARGEST_SCALE = 600.0
 """A log weight this far below that of the sets without extra is not corrected but computed again."""
 
 
+@keeps("order", "starts", "level", "values", "tried", "accepted", "integers")
 class PartitionArrays(NamedTuple):
     """A partition, what it is worth, a proposal, and counters of the moves."""
 

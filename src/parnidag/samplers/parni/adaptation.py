@@ -14,6 +14,7 @@ import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, arc, settle_counts
 from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.types import Bytes, Codes, Flags, Floats, Integers, int64
@@ -25,6 +26,7 @@ MOST_OMEGA = 0.99
 SHORTEST_EPOCH = 100
 
 
+@keeps("eta_odds", "eta_logit", "pairs", "bucket_start", "bucket_bound", "bucket_miss", "integers", "floats")
 class ParniArrays(NamedTuple):
     """One chain's tuning parameters, tables and counters."""
 

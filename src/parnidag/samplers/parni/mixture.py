@@ -23,6 +23,7 @@ import numpy as np
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, kernel, leaf
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -69,6 +70,7 @@ MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
 """The default up to `space.default.FEW_NODES` nodes: little traps chains there, and PARNI's blocks are worth most."""
 
 
+@keeps("tried", "accepted")
 class MixtureArrays(NamedTuple):
     """Weights and counters."""
 
@@ -81,6 +83,7 @@ class MixtureArrays(NamedTuple):
     """How often a move that tries one change is made in an iteration (1 entry)."""
 
 
+@keeps()
 class MixedArrays(NamedTuple):
     """The sampler's own arrays of a chain."""
 

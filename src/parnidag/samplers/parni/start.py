@@ -14,14 +14,11 @@ work is bounded by the number of nodes, not by a clock, so that a seed gives the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from parnidag._util.cores import usable_cores
+from parnidag._util.side_by_side import side_by_side
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ABSENT
 from parnidag.kernels.problem import FREE
@@ -59,9 +56,6 @@ GREEDY = {"adr": 0.6, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1}
 """The climb does without regrouping: its tables know nothing of temperatures."""
 CLIMB_KEY = 4
 """Keeps the random numbers of climbs apart from those of searches."""
-
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -149,12 +143,6 @@ def shared_candidates(target: Target, considered: Adjacency, graphs: list[Adjace
     sets = closed_sets(target) * MAYBE_DENSE / n
     close = closed(target, considered, graphs, sets)
     return strongest(target, np.asarray(target.problem.status == FREE), close, most_closed(sets, n))
-
-
-def side_by_side(work: Callable[[int], Found], chains: int) -> list[Found]:
-    """Do the work of all chains on all cores: compiled code runs side by side."""
-    with ThreadPoolExecutor(min(chains, usable_cores())) as pool:
-        return list(pool.map(work, range(chains)))
 
 
 def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, chain: int) -> Climb:

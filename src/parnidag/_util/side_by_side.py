@@ -1,0 +1,39 @@
+"""Work on all cores of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from parnidag._util.cores import usable_cores
+
+Found = TypeVar("Found")
+
+
+def side_by_side(work: Callable[[int], Found], count: int) -> list[Found]:
+    """Return work(0), …, work(count − 1): compiled code runs side by side.
+
+    The threads are daemons: a process that was interrupted meanwhile does not wait for them when it ends, as it would
+    for those of a `ThreadPoolExecutor`.
+    """
+    numbers, failures = iter(range(count)), list[BaseException]()
+    found: dict[int, Found] = {}
+
+    def share() -> None:
+        try:
+            for number in numbers:
+                found[number] = work(number)
+                if failures:
+                    return
+        except BaseException as error:  # raised again where the caller waits
+            failures.append(error)
+
+    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, usable_cores()))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(count)]

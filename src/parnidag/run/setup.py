@@ -1,0 +1,130 @@
+"""All that is settled before the first iteration: found by searching, or read from a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parnidag.data.table import Data
+from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.types import Floats
+from parnidag.run.chain_log import ChainLog
+from parnidag.run.plan import Plan
+from parnidag.run.run_file import Bundle
+from parnidag.samplers.base import Prepared, Sampler, Stages, new_chain
+from parnidag.space.default import default_skeleton, grown
+from parnidag.space.search_space import SearchSpace
+from parnidag.tables.build import DEFAULT_MEMORY, build_tables
+from parnidag.target import Target
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the chains of a run share, and where they start."""
+
+    target: Target
+    sampler: Sampler
+    prepared: Prepared
+    starts: list[Adjacency]
+    searched: bool
+    """Does every chain start where a search of its own ended?"""
+    space: SearchSpace | None
+    prior: Floats
+    """How probable each edge is before the data."""
+
+    def bundle(self) -> Bundle:
+        """Return it as a checkpoint keeps it: without what the next call has, and without tables, which are filled."""
+        prepared = self.prepared
+        matrices = {
+            "prior": self.prior,
+            "considered": prepared.considered,
+            "warm": prepared.warm,
+            "tables": None if prepared.tables is None else prepared.tables.considered,
+        }
+        facts = {
+            "plus_one": prepared.tables is not None and prepared.tables.plus_one,
+            "space": None if self.space is None else self.space.describe(),
+            "found": None if prepared.space is None else prepared.space.describe(),
+        }
+        arrays: dict[str, NDArray[Any]] = {name: array for name, array in matrices.items() if array is not None}
+        return Bundle(facts, arrays | {"starts": np.array(self.starts)})
+
+    @staticmethod
+    def read(bundle: Bundle, target: Target, sampler: Sampler, searched: bool) -> Setup:
+        """Return the set-up that a checkpoint keeps."""
+        facts, arrays = bundle
+        memory = float(getattr(sampler, "memory", DEFAULT_MEMORY))
+        space, found = (
+            None if facts[name] is None else SearchSpace.read(target.names, facts[name]) for name in ("space", "found")
+        )
+        tables = None
+        if "tables" in arrays:
+            tables = build_tables(target, arrays["tables"], plus_one=facts["plus_one"], memory=memory)
+        prepared = Prepared(considered=arrays.get("considered"), tables=tables, warm=arrays.get("warm"), space=found)
+        return Setup(target, sampler, prepared, list(arrays["starts"]), searched, space, arrays["prior"])
+
+
+def starts_from_searches(sampler: Sampler, starts: list[Adjacency] | None) -> bool:
+    return starts is None and sampler.default_space != "none"
+
+
+def found_space(data: Data, target: Target, sampler: Sampler, seed: int, stages: Stages) -> SearchSpace | None:
+    """Find the search space that the sampler wants when the user gives none."""
+    if sampler.default_space == "none":
+        return None
+    with stages("skeleton"):
+        space = default_skeleton(data, target)
+    if sampler.default_space == "grown":
+        with stages("search space"):
+            space = grown(target, space, seed)
+    return space
+
+
+def prepare(
+    data: Data,
+    target: Target,
+    sampler: Sampler,
+    plan: Plan,
+    starts: list[Adjacency] | None,
+    given: SearchSpace | None,
+    prior: Floats,
+    stages: Stages,
+) -> Setup:
+    """Do what all chains share, and find where they start if that is not given."""
+    space = given or found_space(data, target, sampler, plan.seed, stages)
+    prepared = sampler.prepare(
+        target,
+        None if space is None else space.considered,
+        plan.seed,
+        stages,
+        chains=plan.chains if starts is None else 0,
+        given=given is not None or space is None,
+    )
+    target.check_score()
+    found = prepared.starts if starts is None else starts
+    assert found is not None
+    return Setup(
+        target, sampler, prepared, found, starts_from_searches(sampler, starts), prepared.space or space, prior
+    )
+
+
+def first_logs(setup: Setup, plan: Plan) -> list[ChainLog]:
+    """Return all chains at their start."""
+    logs = []
+    for index, graph in enumerate(setup.starts):
+        chain = new_chain(setup.target, graph, plan.seed, index)
+        if not np.isfinite(chain.log_posterior):
+            setup.target.check_score()
+            raise ParnidagError(
+                f"the log posterior of the graph that chain {index} starts from is {chain.log_posterior}: "
+                "the score or the prior rules it out; start= can give another one"
+            )
+        setup.sampler.begin(setup.target, setup.prepared, chain, plan.tune)
+        log = ChainLog(chain, plan.boundaries())
+        log.pass_boundaries(setup.sampler, plan.thin)
+        logs.append(log)
+    return logs
