@@ -175,7 +175,7 @@ def called(text, function):
         def sample(_, **keywords):
             kept.update(keywords)
 
-        exact = sample
+        exact, Data = sample, staticmethod(lambda *_, **__: None)
 
     tree = ast.parse(text)
     tree.body = [line for line in tree.body if not isinstance(line, ast.Import)]
@@ -191,12 +191,16 @@ def test_what_settings_cannot_hold_is_said():
             "score": {"name": "PythonScore", "function": "mine"},
             "prior": {"h": 0.1, "forbidden": [["a", "b"]] * 60, "forbidden_edges": 60, "log_odds_edges": 3},
             "start": "given",
+            "space": {"edges": [1], "given": True},
+            "data": {"kind": "discrete", "dropped_rows": 2},
             "interventions": {"a": 5},
             "seed": 1,
         },
         exact=False,
     )
-    for words in ("your own function mine", "60 forbidden edges", "log_odds of 3 edges", "start=...", "interventions"):
+    read = 'parnidag.Data("data.csv", kind="discrete", missing="drop")'
+    said = ("your own function mine", "60 forbidden edges", "log_odds of 3 edges", "start=...", "space=...", read)
+    for words in (*said, "interventions"):
         assert words in text
     ast.parse(text)
 
@@ -212,6 +216,9 @@ def test_a_real_run_and_an_exact_one(tmp_path):
         assert "60 columns 4" in page.text
         assert topological_order(result.consensus_graph().adjacency) is not None
         assert result.report(tmp_path / "report.html").stat().st_size < 200_000
+    assert "space=" not in reproducing_call(sampled.settings, exact=False)
+    in_space = parnidag.sample(table.values, draws=20, seed=1, space=1 - np.eye(4), progress=False)
+    assert "space=..." in reproducing_call(in_space.settings, exact=False)
     given = called(reproducing_call(sampled.settings, exact=False), "sample")
     again = parnidag.sample(table.values, **given, progress=False)
     np.testing.assert_array_equal(again.edge_probabilities, sampled.edge_probabilities)

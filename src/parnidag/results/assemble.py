@@ -110,7 +110,7 @@ def _space_settings(run: Run) -> dict[str, Any] | None:
         return None
     tables = run.logs[0].chain.tables
     made = {} if tables is None else {"plus_one": tables.plus_one, "table_bytes": tables.nbytes}
-    return run.space.describe() | made
+    return run.space.describe() | {"given": run.space_given} | made
 
 
 def _edge_counts(logs: Sequence[ChainLog], required: NDArray[np.int32], n_nodes: int) -> dict[str, Any]:

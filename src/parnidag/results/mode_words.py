@@ -85,12 +85,16 @@ def separation(groups: Sequence[ModeGroup], chain_groups: Sequence[Sequence[int]
     )
 
 
-def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any]) -> list[str]:
-    """Say what separated modes mean for the result, and what to try."""
+def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any], stay: float) -> list[str]:
+    """Say what separated modes mean for the result, and what to try; `stay` is the least that a stay lasts."""
     separated = [group for group in groups if group.kind == "separated"]
     stayed = all(group.by_start for group in separated)
-    reason = "each chain stays where it started, and a longer run" if stayed else "a longer run"
-    advice = [f"{reason} would hardly help: try {_other_samplers(sampler)}, and more chains to find more of the modes"]
+    reason = "each chain stays where it started" if stayed else "no chain was seen to cross between modes"
+    advice = [
+        f"{reason}, so a stay lasts about {float(f'{stay:.2g}'):,.0f} iterations or more: try "
+        f"{_other_samplers(sampler)}, and more chains to find more of the modes; only a run of many such stays would "
+        "weigh them"
+    ]
     heights = _about_heights(separated[0])
     if heights:
         where = "" if len(separated) == 1 else f"at {node_list(separated[0].nodes)} "
@@ -159,8 +163,13 @@ def group_lines(groups: Sequence[ModeGroup]) -> list[tuple[str, str]]:
     return lines
 
 
-def same_start_note(n_chains: int, edges: int, only_required: bool) -> str:
+def same_start_note(n_chains: int, edges: int, only_required: bool, searched: bool) -> str:
     """Say how little agreement proves when all chains began at one graph."""
+    if searched:
+        return (
+            f"all {n_chains} chains started from the same graph, the best that searches of one shared search space "
+            "found: a mode that no search met would not show in their agreement"
+        )
     if only_required:
         where = "the graph without edges" if edges == 0 else "the required edges alone"
         return (

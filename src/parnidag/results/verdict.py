@@ -9,15 +9,19 @@ import numpy as np
 
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats
 from parnidag.results.mode_words import edge_label, node_list, same_start_note, separation, separation_advice
-from parnidag.results.modes import same_start
+from parnidag.results.modes import least_stay, same_start
 from parnidag.results.record import RunRecord
 
 RHAT_LIMIT = 1.05
-"""Above it the halves of the chains differ by more than their own noise. A stricter 1.01 is usual for a few parameters;
-here the worst of thousands of edges is taken, which exceeds 1.01 by chance alone."""
+"""R-hat of an edge is √(1 + B/W): B is the variance of its frequency between half-chains, W = p(1 − p) that of a single
+iteration. So it says how far half-chains differ, not whether that is more than their noise: 1.05 is a standard
+deviation of 0.16 between them at p = ½, and of 0.1 at p = 0.1. The usual 1.01 (0.07 at p = ½) is for a few parameters;
+the worst of thousands of edges exceeds it in sound runs of ordinary length."""
 
 DISAGREEMENT_LIMIT = 0.1
-"""Two chains whose probabilities of an edge differ by more than this can put it into different classes of evidence."""
+"""Chains whose probabilities of an edge differ by more than this are said to disagree. It is an absolute difference:
+where an edge has a small prior, chains can agree by this measure and still put it into different classes of evidence
+(at a prior of 0.01 "excluded" ends at 0.001 and "included" begins at 0.09), which `evidence_unsure` counts."""
 
 ESS_LIMIT_PER_CHAIN = 50.0
 """With fewer effective draws of the log posterior a chain, R-hat itself is too noisy to be believed."""
@@ -98,7 +102,7 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
             f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
             "with more chains, or with another sampler"
         ]
-    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}))
+    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}), least_stay(record))
     slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
     if slow:
         advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")
@@ -106,16 +110,13 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
 
 
 def _about_starts(record: RunRecord, n_chains: int) -> list[str]:
-    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out.
-
-    Searches that end at the same graph independently are evidence, not a want of it.
-    """
-    searched = record.settings.get("start") == "searched"
-    edges = same_start(record) if n_chains > 1 and not searched else None
+    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out."""
+    edges = same_start(record) if n_chains > 1 else None
     if edges is None:
         return []
     required = int(dict(record.settings.get("prior") or {}).get("required_edges", 0))
-    return [same_start_note(n_chains, len(edges), len(edges) == required)]
+    searched = record.settings.get("start") == "searched"
+    return [same_start_note(n_chains, len(edges), len(edges) == required, searched)]
 
 
 def _anything_moved(record: RunRecord) -> bool:
