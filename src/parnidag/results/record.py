@@ -17,11 +17,6 @@ EXPANDED_LIMIT_BYTES = 2 * 1024**3
 """Largest array of expanded graphs that is made without complaint."""
 
 OUT_OF_RANGE = "edge codes must be between 0 and n² − 1, rise within a graph, and lead from a node to another one"
-MOST_NODES = 2**15 - 1
-MOST_ITERATIONS = 2**48
-"""Of a batch: sums over batches and chains stay exact."""
-MOST_SIZE = 1e100
-ROUNDING = 1e-9
 _NDIM = {
     "log_posterior": 2,
     "graph_index": 2,
@@ -138,20 +133,22 @@ class RunRecord:
         return edges
 
     def _inconsistency(self) -> str:
-        """Say what does not fit together; an empty string if everything does."""
-        problems = {name: f"{name} must have {ndim} dimensions" for name, ndim in _NDIM.items()}
-        wrong = [problems[name] for name in _NDIM if _ndim(self.__dict__.get(name)) not in (None, _NDIM[name])]
-        checks = self._shape_checks() if not wrong else {}
-        wrong += [problem for problem, fine in checks.items() if not fine]
-        if not wrong:  # what is inside may be looked at once the outside is right
-            wrong = [problem for problem, fine in self._content_checks().items() if not fine]
+        """Say what would be a riddle later on, or lead compiled code astray; an empty string if there is nothing."""
+        known = {name: self.__dict__.get(name) for name in _NDIM}
+        wrong = [
+            f"{name} must have {_NDIM[name]} dimensions"
+            for name, array in known.items()
+            if array is not None and np.ndim(array) != _NDIM[name]
+        ]
+        for checks in (self._shape_checks, self._content_checks):
+            wrong = wrong or [problem for problem, fine in checks().items() if not fine]
         return "; ".join(wrong)
 
     def _shape_checks(self) -> dict[str, bool]:
         n, chains = len(self.nodes), len(self.log_posterior)
+        matrices = (self.exact_probabilities, self.prior_probabilities)
         return {
-            "node names must be unique": len(set(self.nodes)) == n,
-            f"there must be from 1 to {MOST_NODES} nodes": 1 <= n <= MOST_NODES,
+            "node names must be unique": 1 <= len(set(self.nodes)) == n,
             "log_posterior and graph_index must have the same (chain, draw) shape": self.log_posterior.shape
             == self.graph_index.shape,
             "batch_counts must be (chain, batch, edge), like batch_iterations and edge_codes": self.batch_counts.shape
@@ -163,45 +160,28 @@ class RunRecord:
             ),
             "rare_codes and rare_probabilities must be of one length": self.rare_codes.shape
             == self.rare_probabilities.shape,
-            "exact_probabilities must be (n, n)": self.exact_probabilities is None
-            or self.exact_probabilities.shape == (n, n),
-            "prior_probabilities must be (n, n)": self.prior_probabilities is None
-            or self.prior_probabilities.shape == (n, n),
+            "exact_probabilities and prior_probabilities must be (n, n)": all(
+                matrix is None or matrix.shape == (n, n) for matrix in matrices
+            ),
         }
 
     def _content_checks(self) -> dict[str, bool]:
         n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1
-        edges = self.deferred or self.graph_edges
-        bounds = _are_bounds(self.graph_offsets, edges.size)
-        lists = [self.edge_codes, self.best_edges, self.rare_codes]
-        starts = self.start_edges is None
-        if self.start_offsets is not None:
-            starts = (
-                self.start_edges is not None
-                and len(self.start_offsets) == len(self.batch_iterations) + 1
-                and _are_bounds(self.start_offsets, self.start_edges.size)
-            )
+        bounds = _are_bounds(self.graph_offsets, (self.deferred or self.graph_edges).size)
+        starts = self.start_edges is None and self.start_offsets is None
+        pieces = [(np.array([0, len(codes)]), codes) for codes in (self.edge_codes, self.best_edges, self.rare_codes)]
+        if bounds and self.deferred is None:
+            pieces.append((self.graph_offsets, self.graph_edges))
+        if self.start_offsets is not None and self.start_edges is not None:
+            chains = len(self.batch_iterations)
+            starts = len(self.start_offsets) == chains + 1 and _are_bounds(self.start_offsets, self.start_edges.size)
+            pieces += [(self.start_offsets, self.start_edges)] * starts
         return {
             "graph_offsets must rise from 0 to the number of graph_edges": bounds,
             "graph_index must point at stored graphs": self.graph_index.size == 0
             or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
             "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": starts,
-            OUT_OF_RANGE: all(_are_graphs(_whole(codes), codes, n) for codes in lists)
-            and (self.deferred is not None or not bounds or _are_graphs(self.graph_offsets, self.graph_edges, n))
-            and (self.start_offsets is None or not starts or _are_graphs(self.start_offsets, self.start_edges, n)),
-            "probabilities must be from 0 to 1": all(
-                _are_probabilities(some)
-                for some in (self.rare_probabilities, self.exact_probabilities, self.prior_probabilities)
-            ),
-            "no edge can be present in more iterations of a batch than there are": _are_counts(
-                self.batch_counts, self.batch_iterations
-            ),
-            "log posteriors must be of a size that can be reckoned with": _are_moderate(
-                self.log_posterior, self.best_log_posterior, self.log_evidence
-            ),
-            "no graph can weigh more than all together (log_evidence)": self.log_evidence is None
-            or not self.log_posterior.size
-            or not self.log_posterior.max() > self.log_evidence + 1e-6 * (1.0 + abs(self.log_evidence)),
+            OUT_OF_RANGE: all(_are_graphs(offsets, codes, n) for offsets, codes in pieces),
         }
 
     def start_of(self, chain: int) -> NDArray[np.int32] | None:
@@ -209,14 +189,6 @@ class RunRecord:
         if self.start_offsets is None or self.start_edges is None:
             return None
         return self.start_edges[self.start_offsets[chain] : self.start_offsets[chain + 1]]
-
-
-def _ndim(value: Any) -> int | None:
-    return None if value is None else int(np.ndim(value))
-
-
-def _whole(codes: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.array([0, len(codes)])
 
 
 def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
@@ -233,29 +205,6 @@ def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
         if some.min() < 0 or some.max() >= n_nodes * n_nodes or not rising.all() or not (some % (n_nodes + 1)).all():
             return False
     return True
-
-
-def _are_probabilities(values: NDArray[np.float64] | None) -> bool:
-    """Are these numbers from 0 to 1? Sums of many may be off by rounding."""
-    return values is None or bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
-
-
-def _are_counts(counts: NDArray[np.int64], iterations: NDArray[np.int64]) -> bool:
-    """Is every count possible? Chain by chain: counters can be the largest array of all."""
-    if iterations.size and not (iterations.min() >= 0 and iterations.max() < MOST_ITERATIONS):
-        return False
-    return all(
-        bool(((chain >= 0) & (chain <= lengths[:, None])).all())
-        for chain, lengths in zip(counts, iterations, strict=True)
-    )
-
-
-def _are_moderate(log_posterior: NDArray[np.float64], best: float, evidence: float | None) -> bool:
-    """Are all those that are finite far from overflow? A score may give −∞ or NaN, which the diagnostics tell."""
-    finite = log_posterior[np.isfinite(log_posterior)]
-    known = evidence is None or math.isfinite(evidence)
-    numbers = [abs(value) for value in (best, evidence) if value is not None and math.isfinite(value)]
-    return known and max([*numbers, float(np.abs(finite).max(initial=0.0))]) < MOST_SIZE
 
 
 def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:
