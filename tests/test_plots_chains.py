@@ -10,7 +10,7 @@ from plotting import boxes_of, close_all, exact, four_chains, sampled, tick_text
 from parnidag import plots
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import PALETTE
-from parnidag.plots.chains import rank_counts
+from parnidag.results.convergence import rank_counts
 
 
 @pytest.fixture(autouse=True)

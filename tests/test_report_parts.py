@@ -10,10 +10,11 @@ from report_pages import page_of
 import parnidag
 from parnidag.graphs.adjacency import topological_order
 from parnidag.report.build import render_report
-from parnidag.report.figures import TRACE_POINTS, figures, rank_counts, ticks, trace
+from parnidag.report.figures import TRACE_POINTS, figures, ticks, trace
 from parnidag.report.names import box_width, label, shown_name
 from parnidag.report.settings import reproducing_call
 from parnidag.report.words import banner, readings
+from parnidag.results.convergence import rank_counts
 
 NAMES = [f"V{k}" for k in range(12)]
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from parnidag._version import __version__
 from parnidag.exact_solver.sums import Solution
 from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
-from parnidag.results.packing import pack_store
-from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord, pack_graphs, pack_store
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.loop import Run
 from parnidag.target import Target

@@ -314,6 +314,37 @@ def _autocovariances(chains: Floats) -> Floats:
     return covariances
 
 
+def rank_counts(values: Floats, bins: int) -> Floats:
+    """Count each chain's draws by rank among all; equal values share the ranks they take up evenly.
+
+    Log posteriors of few graphs have many ties. Sharing is the mean over all ways of breaking them, so chains that
+    visit the same graphs equally often have flat histograms, as they should.
+
+    Parameters
+    ----------
+    values : (chain, draw) array
+    bins : int
+
+    Returns
+    -------
+    (chain, bin) array
+
+    Examples
+    --------
+    >>> rank_counts(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 2.0]]), 2)
+    array([[2.25, 0.75],
+           [0.75, 2.25]])
+    """
+    values = merge_rounding(values)
+    levels, place = np.unique(values, return_inverse=True)
+    place = place.reshape(values.shape)
+    by_level = np.array([np.bincount(row, minlength=levels.size) for row in place])
+    ends = np.concatenate([[0], np.cumsum(by_level.sum(axis=0))])
+    edges = np.linspace(0, values.size, bins + 1)
+    below = np.array([np.interp(edges, ends, np.concatenate([[0], np.cumsum(row)])) for row in by_level])
+    return np.diff(below, axis=1)
+
+
 def merge_rounding(values: Floats) -> Floats:
     """Make values that differ by rounding only exactly equal.
 

@@ -21,8 +21,7 @@ from parnidag.graphs.consensus import consensus as consensus
 from parnidag.graphs.consensus import expected_shd as expected_shd
 from parnidag.graphs.equivalence import compelled_edges, cpdag_codes
 from parnidag.results.convergence import merge_rounding
-from parnidag.results.packing import fingerprints, number_graphs
-from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord, fingerprints, number_graphs, pack_graphs
 
 Floats = NDArray[np.float64]
 
