@@ -219,11 +219,6 @@ def test_costs_of_moves_stand_beside_their_acceptance(chains):
         assert f"0.123 ({cost})" in words
 
 
-def test_the_cost_of_single_edge_moves_is_shown():
-    """They are weighed and timed together, and counted one by one."""
-    assert "0.0456 µs" in repr(with_moves())
-
-
 def test_costs_that_were_not_measured_are_not_shown():
     for found in (with_moves(costs=None), with_moves(costs={})):
         assert found.move_cost == {}

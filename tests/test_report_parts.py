@@ -1,6 +1,5 @@
 import ast
 import json
-import math
 import re
 
 import numpy as np
@@ -14,7 +13,6 @@ from parnidag.report.figures import TRACE_POINTS, figures, ticks, trace
 from parnidag.report.names import box_width, label, shown_name
 from parnidag.report.settings import reproducing_call
 from parnidag.report.words import banner, readings
-from parnidag.results.convergence import rank_counts
 
 NAMES = [f"V{k}" for k in range(12)]
 
@@ -52,24 +50,6 @@ def test_traces_show_every_chain_in_few_points():
     heights = np.array([float(point.split(",")[1]) for point in lines[0][1].split()])
     kept = np.unique(np.linspace(0, 4999, TRACE_POINTS).astype(int))
     assert np.corrcoef(heights, draws[0, kept])[0, 1] < -0.999  # pixels grow downwards
-
-
-def test_ranks_of_ties_are_shared():
-    """Ties broken at random give these counts on average; a mean rank would pile them up in one bin."""
-    rng = np.random.default_rng(1)
-    draws = rng.integers(0, 3, (2, 40)).astype(float)
-    found = rank_counts(draws, bins=4)
-    np.testing.assert_allclose(found.sum(axis=1), 40)
-    np.testing.assert_allclose(found.sum(axis=0), 20)
-    total = np.zeros((2, 4))
-    repeats = 4000
-    for _ in range(repeats):
-        order = np.lexsort((rng.random(80), draws.ravel()))
-        rank = np.empty(80)
-        rank[order] = np.arange(80)
-        total += [np.histogram(row, np.linspace(0, 80, 5))[0] for row in rank.reshape(2, 40)]
-    # each count's standard deviation is below √(20·¼)·2; eight comparisons, five standard errors
-    np.testing.assert_allclose(found, total / repeats, atol=5 * 4.5 / math.sqrt(repeats))
 
 
 def test_agreement_shows_what_chains_disagree_on():
@@ -130,13 +110,6 @@ def test_shares_of_graphs_are_told_only_where_they_tell_something():
 def test_the_banner_says_what_its_figures_are():
     notes = " ".join(banner(made_result(NAMES, draws=300, apart=0.7)).notes)
     assert re.search(r"probability of \S+ → \S+ in chains 1 to 4: (\d\.\d\d, ){3}\d\.\d\d", notes)
-
-
-def test_an_unknown_word_for_evidence_is_text(monkeypatch):
-    result = made_result(NAMES)
-    table = result.summary().assign(evidence="not considered")
-    monkeypatch.setattr(type(result), "summary", lambda *_, **__: table)
-    assert "not considered" in page_of(result).text
 
 
 def test_the_call_gives_the_settings_again():

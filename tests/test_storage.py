@@ -192,13 +192,6 @@ def test_impossible_targets_are_refused(tmp_path):
         save_record(run_record(), tmp_path)
 
 
-def test_missing_files_and_folders_are_refused(tmp_path):
-    with pytest.raises(ParnidagError, match="there is no file"):
-        load(tmp_path / "missing.nc")
-    with pytest.raises(ParnidagError, match="is a folder"):
-        load(tmp_path)
-
-
 def test_files_of_a_newer_version_are_refused_with_both_versions(tmp_path, monkeypatch):
     with monkeypatch.context() as newer:
         newer.setattr(storage, "FORMAT_VERSION", FORMAT_VERSION + 1)

@@ -91,15 +91,7 @@ class SideBySide(NamedTuple):
 
 
 def side_by_side(first: Posterior, second: Posterior, arguments: tuple[str, str]) -> SideBySide:
-    """Match the edges of two results by the names of their nodes.
-
-    Parameters
-    ----------
-    first, second : Posterior
-        Results of any kind on the same nodes, in any order.
-    arguments : (str, str)
-        What to call them in an error.
-    """
+    """Match the edges of two results by the names of their nodes."""
     for result, argument in zip((first, second), arguments, strict=True):
         if not isinstance(getattr(result, "record", None), RunRecord):
             raise ParnidagError(

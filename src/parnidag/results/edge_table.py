@@ -124,14 +124,7 @@ def evidence_classes(factors: Floats, prior: Floats) -> NDArray[np.object_]:
 
 
 def unsure_classes(record: RunRecord, probabilities: Floats) -> int:
-    """Count the edges whose class of evidence two Monte-Carlo errors up or down would change.
-
-    Parameters
-    ----------
-    record : RunRecord
-    probabilities : (edge,) array
-        Of the edges that `record` counts.
-    """
+    """Count the edges whose class of evidence two Monte-Carlo errors up or down would change."""
     if record.exact_probabilities is not None or record.prior_probabilities is None:
         return 0
     mcse = edge_mcse(record.batch_counts, record.batch_iterations)

@@ -69,19 +69,7 @@ def find_modes(record: RunRecord, log_posterior: Floats, limit: float) -> list[M
 
     Edges whose probabilities differ between chains by more than `limit` join their nodes into groups. Those at which
     chains are apart (see the top of this file) do so first, so that a slow edge nearby does not blur a separated mode.
-
-    Parameters
-    ----------
-    record : RunRecord
-    log_posterior : (chain, draw) array
-        Of the stored draws, with rounding merged.
-    limit : float
-        Smaller differences between chains are of no interest.
-
-    Returns
-    -------
-    list of ModeGroup
-        Separated ones first, then those with the largest disagreement.
+    Separated groups come first, then those with the largest disagreement.
     """
     kept = np.flatnonzero(record.batch_iterations.sum(axis=1))
     everywhere = chain_probabilities(record.batch_counts, record.batch_iterations)
@@ -183,19 +171,9 @@ def _sides(record: RunRecord, kept: Integers, edges: Integers, limit: float) -> 
 
 
 def gap_sides(low: Floats, high: Floats, mean: Floats, limit: float) -> Integers:
-    """Cut chains apart where their intervals leave a gap, edge by edge.
+    """Cut chains apart where their intervals leave a gap, edge by edge: count the gaps below each chain, (chain, edge).
 
-    Parameters
-    ----------
-    low, high, mean : (chain, edge) arrays
-        The interval that a chain keeps to, and its mean.
-    limit : float
-        The means on both sides of a gap must differ by more than this.
-
-    Returns
-    -------
-    (chain, edge) int64 array
-        How many gaps there are below the chain.
+    The means on both sides of a gap must differ by more than `limit`.
 
     Examples
     --------

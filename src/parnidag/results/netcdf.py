@@ -63,19 +63,7 @@ _BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
-    """Write a record to `path`, through a temporary file in the same folder.
-
-    Parameters
-    ----------
-    record : RunRecord
-    path : path
-        The file to write, usually ending in ``.nc``; an existing one is replaced.
-
-    Returns
-    -------
-    pathlib.Path
-        The file written.
-    """
+    """Write a record to `path`, through a temporary file in the same folder."""
     _check_names(record.nodes)
     dataset = _to_dataset(record)
     with (

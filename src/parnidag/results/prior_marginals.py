@@ -123,15 +123,7 @@ def _counted(n: int, log_odds: float, digits: int) -> float:
 
 
 def summed_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], max_parents: int) -> NDArray[np.float64]:
-    """Sum over all graphs; for few nodes.
-
-    Examples
-    --------
-    >>> free = np.where(np.eye(2), 0, FREE)
-    >>> summed_marginals(np.zeros((2, 2)), free, 1).round(3)
-    array([[0.   , 0.333],
-           [0.333, 0.   ]])
-    """
+    """Sum over all graphs; for few nodes."""
     n = len(status)
     columns = np.arange(2 ** (n - 1))
     members = (columns[:, None] >> np.arange(n - 1)) & 1 == 1

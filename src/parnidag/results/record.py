@@ -266,21 +266,9 @@ _SEEDS = (np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344))
 def pack_graphs(
     codes: NDArray[np.int32], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Find the unique graphs among draws given as lists of edge codes.
+    """Find the unique graphs among draws given as lists of edge codes, in any order; `ends` is where each draw ends.
 
-    Parameters
-    ----------
-    codes : flat int32 array
-        Edge codes ``parent * n + child`` of all draws, one draw after the other, in any order within a draw.
-    ends : (draws,) int64 array
-        Where each draw ends in `codes`.
-
-    Returns
-    -------
-    graph_index : (draws,) int64 array
-        Which unique graph each draw is; graphs are numbered as they first appear.
-    graph_offsets, graph_edges : int64 and int32 arrays
-        The unique graphs, as in `RunRecord`.
+    Returns which unique graph each draw is, numbered as they first appear, and the graphs as in `RunRecord`.
 
     Examples
     --------
