@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import errno
-import io
 import shutil
 import warnings
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,32 +107,10 @@ def test_a_result_that_cannot_be_written_is_returned(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("room", [0, 100, 4000, 9000, 12_000])
-def test_the_hdf5_library_survives_a_full_disk(tmp_path, room):
-    """It ended the process now and then when it closed a file that the disk had no room for."""
-    result, path = run("MC3"), tmp_path / "posterior.nc"
-    path.write_bytes(b"something older")
-
-    class SmallDisk(io.FileIO):
-        def write(self, content):
-            if self.tell() + len(content) > room:
-                super().write(bytes(content)[: max(room - self.tell(), 0)])
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return super().write(content)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "open", lambda self, mode, buffering=-1: SmallDisk(self, mode))
-        with pytest.raises(ParnidagError, match="No space left on device"):
-            result.save(path)
-    assert path.read_bytes() == b"something older"
-    assert [each.name for each in tmp_path.iterdir()] == ["posterior.nc"]
-
-
 @pytest.mark.parametrize("mapped", [False, True])
 def test_a_result_written_while_it_is_made_is_the_same(tmp_path, monkeypatch, mapped):
     whole = run("MC3")
     if mapped:
-        monkeypatch.setattr("parnidag.results.netcdf_reader.MAPPED_FROM_BYTES", 64)
         monkeypatch.setattr("parnidag.results.netcdf.MAPPED_FROM_BYTES", 64)
         monkeypatch.setattr("parnidag.results.assemble.MOST_IN_MEMORY", 64)
     result = run("MC3", output=tmp_path / "posterior.nc")

@@ -200,7 +200,7 @@ DRAWS, SEEDS = 30, 30
 
 
 @pytest.mark.parametrize(("n", "h"), [(80, 1 / 80), (12, 0.4)])
-def test_the_walk_by_clocks_finds_the_marginal_of_alike_edges(n, h):
+def test_drawn_graphs_tell_the_marginal_of_alike_edges(n, h):
     found = [alike_marginal(n, math.log(h / (1 - h)), n - 1, DRAWS, seed) for seed in range(SEEDS)]
     error = np.std(found, ddof=1) / math.sqrt(SEEDS)
     truth = counted_marginal(n, math.log(h / (1 - h)))
@@ -208,7 +208,7 @@ def test_the_walk_by_clocks_finds_the_marginal_of_alike_edges(n, h):
     assert abs(h - truth) > 9 * error  # graphs with cycles counted as well would be told apart
 
 
-def test_the_walk_by_clocks_heeds_the_limit_on_parents():
+def test_drawn_graphs_heed_the_limit_on_parents():
     n, log_odds = 15, 0.0
     status = np.where(np.eye(n, dtype=bool), 0, 1).astype(np.uint8)
     found = [alike_marginal(n, log_odds, 2, DRAWS, seed) for seed in range(SEEDS)]

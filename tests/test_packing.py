@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parnidag.results import packing
-from parnidag.results.packing import pack_store
-from parnidag.results.record import pack_graphs
+from parnidag.results import record as packing
+from parnidag.results.record import pack_store
 from parnidag.run.draws import Block, MemoryStore
 from parnidag.run.run_file import RunFile
 
@@ -30,10 +29,11 @@ def filled(store, chains, sizes):
 
 
 def expected(chains, draws, required):
-    """The same from the plain way: all draws in memory, one after the other."""
-    lists = [[*graph, *required] for graphs in chains for graph in graphs[:draws]]
-    codes = np.array([code for graph in lists for code in graph], np.int32)
-    return pack_graphs(codes, np.cumsum([len(graph) for graph in lists], dtype=np.int64))
+    """The same the plain way: a dictionary of all graphs."""
+    graphs = [tuple(sorted([*graph, *required])) for graphs in chains for graph in graphs[:draws]]
+    numbers = {graph: number for number, graph in enumerate(dict.fromkeys(graphs))}
+    edges = np.array([code for graph in numbers for code in graph], np.int32)
+    return np.array([numbers[graph] for graph in graphs]), np.cumsum([0, *map(len, numbers)]), edges
 
 
 def found(chains, draws, required, sizes, store):

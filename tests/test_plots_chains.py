@@ -10,7 +10,7 @@ from plotting import boxes_of, exact, four_chains, legend_texts, sampled, tick_t
 from parnidag import plots
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import PALETTE
-from parnidag.plots.chains import rank_counts
+from parnidag.results.convergence import rank_counts
 
 # ── trace ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

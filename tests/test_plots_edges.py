@@ -105,6 +105,24 @@ def with_evidence():
     return exact(matrix, prior_probabilities=prior)
 
 
+def test_the_classes_of_evidence_are_those_of_the_summary():
+    """Sampled zeros have a bound for a Bayes factor, and edges that the sampler could not visit none at all."""
+    space = {"edges": np.flatnonzero(np.triu(np.ones((4, 4)), 1)).tolist()}
+    settings = {"sampler": {"name": "OrderMCMC"}, "space": space}
+    prior = np.where(np.eye(4, dtype=bool), 0.0, 0.01)
+    result = sampled(four_chains(upper(4)), settings=settings, batch=1, batches=2, prior_probabilities=prior)
+    table = result.summary(0)
+    ax = plots.evidence(result)
+    counted = {text.split(" (")[0]: int(text.split("(")[1][:-1]) for text in legend_texts(ax)}
+    assert counted == {"included": 0, "inconclusive": 0, "excluded": 0} | table["evidence"].value_counts().to_dict()
+    assert counted["not considered"] == 6
+    heights = np.concatenate([dots.get_offsets().data[:, 1] for dots in ax.collections if dots.get_offsets().size])
+    expected = np.log10(table["bayes_factor"].dropna().to_numpy(float))
+    assert np.isin(np.round(expected, 6), np.round(heights, 6)).all()
+    classes = {text.split(", ")[-1] for text in legend_texts(plots.prior_posterior(result, min_probability=0))[1:]}
+    assert classes == set(table["evidence"])
+
+
 def test_evidence_is_the_bayes_factor_by_class():
     ax = plots.evidence(with_evidence())
     points = {

@@ -1,6 +1,5 @@
 import ast
 import json
-import math
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ from report_pages import page_of
 import parnidag
 from parnidag.graphs.adjacency import topological_order
 from parnidag.report.build import render_report
-from parnidag.report.figures import TRACE_POINTS, figures, rank_counts, ticks, trace
+from parnidag.report.figures import TRACE_POINTS, figures, ticks, trace
 from parnidag.report.names import box_width, label, shown_name
 from parnidag.report.settings import reproducing_call
 from parnidag.report.words import banner, readings
@@ -51,24 +50,6 @@ def test_traces_show_every_chain_in_few_points():
     heights = np.array([float(point.split(",")[1]) for point in lines[0][1].split()])
     kept = np.unique(np.linspace(0, 4999, TRACE_POINTS).astype(int))
     assert np.corrcoef(heights, draws[0, kept])[0, 1] < -0.999  # pixels grow downwards
-
-
-def test_ranks_of_ties_are_shared():
-    """Ties broken at random give these counts on average; a mean rank would pile them up in one bin."""
-    rng = np.random.default_rng(1)
-    draws = rng.integers(0, 3, (2, 40)).astype(float)
-    found = rank_counts(draws, bins=4)
-    np.testing.assert_allclose(found.sum(axis=1), 40)
-    np.testing.assert_allclose(found.sum(axis=0), 20)
-    total = np.zeros((2, 4))
-    repeats = 4000
-    for _ in range(repeats):
-        order = np.lexsort((rng.random(80), draws.ravel()))
-        rank = np.empty(80)
-        rank[order] = np.arange(80)
-        total += [np.histogram(row, np.linspace(0, 80, 5))[0] for row in rank.reshape(2, 40)]
-    # each count's standard deviation is below √(20·¼)·2; eight comparisons, five standard errors
-    np.testing.assert_allclose(found, total / repeats, atol=5 * 4.5 / math.sqrt(repeats))
 
 
 def test_agreement_shows_what_chains_disagree_on():
@@ -131,13 +112,6 @@ def test_the_banner_says_what_its_figures_are():
     assert re.search(r"probability of \S+ → \S+ in chains 1 to 4: (\d\.\d\d, ){3}\d\.\d\d", notes)
 
 
-def test_an_unknown_word_for_evidence_is_text(monkeypatch):
-    result = made_result(NAMES)
-    table = result.summary().assign(evidence="not considered")
-    monkeypatch.setattr(type(result), "summary", lambda *_, **__: table)
-    assert "not considered" in page_of(result).text
-
-
 def test_the_call_gives_the_settings_again():
     prior = parnidag.EdgePrior(
         h=0.2, required=[("a", "b'\"c")], forbidden=[("d", "a")], tiers=[["a"], ["b'\"c", "d"]], max_parents=2
@@ -175,7 +149,7 @@ def called(text, function):
         def sample(_, **keywords):
             kept.update(keywords)
 
-        exact = sample
+        exact, Data = sample, staticmethod(lambda *_, **__: None)
 
     tree = ast.parse(text)
     tree.body = [line for line in tree.body if not isinstance(line, ast.Import)]
@@ -191,12 +165,16 @@ def test_what_settings_cannot_hold_is_said():
             "score": {"name": "PythonScore", "function": "mine"},
             "prior": {"h": 0.1, "forbidden": [["a", "b"]] * 60, "forbidden_edges": 60, "log_odds_edges": 3},
             "start": "given",
+            "space": {"edges": [1], "given": True},
+            "data": {"kind": "discrete", "dropped_rows": 2},
             "interventions": {"a": 5},
             "seed": 1,
         },
         exact=False,
     )
-    for words in ("your own function mine", "60 forbidden edges", "log_odds of 3 edges", "start=...", "interventions"):
+    read = 'parnidag.Data("data.csv", kind="discrete", missing="drop")'
+    said = ("your own function mine", "60 forbidden edges", "log_odds of 3 edges", "start=...", "space=...", read)
+    for words in (*said, "interventions"):
         assert words in text
     ast.parse(text)
 
@@ -212,6 +190,9 @@ def test_a_real_run_and_an_exact_one(tmp_path):
         assert "60 columns 4" in page.text
         assert topological_order(result.consensus_graph().adjacency) is not None
         assert result.report(tmp_path / "report.html").stat().st_size < 200_000
+    assert "space=" not in reproducing_call(sampled.settings, exact=False)
+    in_space = parnidag.sample(table.values, draws=20, seed=1, space=1 - np.eye(4), progress=False)
+    assert "space=..." in reproducing_call(in_space.settings, exact=False)
     given = called(reproducing_call(sampled.settings, exact=False), "sample")
     again = parnidag.sample(table.values, **given, progress=False)
     np.testing.assert_array_equal(again.edge_probabilities, sampled.edge_probabilities)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
 from collections.abc import Iterator
@@ -73,75 +74,49 @@ def _sync_folder(folder: Path) -> None:
     os.close(descriptor)
 
 
-class PatientFile:
-    """A file to be filled by a library that falls over when a write fails: it is told nothing, whoever asks later is.
+class PatientFile(io.FileIO):
+    """A file for a library that falls over when a write fails: it is told nothing, and leaving the block raises.
 
     The HDF5 library ends the process now and then when it is to close a file for which the disk has no room.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b", buffering=0)
-        self._place = 0
+        super().__init__(path, "w+")
         self.error: OSError | None = None
 
-    def __enter__(self) -> PatientFile:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._file.close()
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        self.close()
         if self.error is not None and (kind is None or issubclass(kind, Exception)):
             raise self.error
-
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place."""
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: os.fstat(self._file.fileno()).st_size}[whence]
-        self._place = start + place
-        return self._place
-
-    def tell(self) -> int:
-        """Return the place."""
-        return self._place
 
     def write(self, content: Buffer) -> int:
         """Write everything, or note why not."""
         left = memoryview(content).cast("B")
-        size = len(left)
+        size, end = len(left), self.tell() + len(left)
         try:
-            self._file.seek(self._place)
             while left and self.error is None:
-                left = left[self._file.write(left) :]
+                left = left[super().write(left) :]
         except OSError as error:
             self.error = error
-        self._place += size
+        self.seek(end)
         return size
 
-    def readinto(self, buffer: memoryview) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         """Read as much as is asked for; zeros where there is nothing."""
         left = memoryview(buffer).cast("B")
         size = len(left)
-        self._file.seek(self._place)
-        while left and (count := self._file.readinto(left)):
+        while left and (count := super().readinto(left)):
             left = left[count:]
         left[:] = bytes(len(left))
-        self._place += size
         return size
 
-    def read(self, size: int) -> bytes:
-        """Read as much as is asked for."""
-        content = bytearray(size)
-        self.readinto(memoryview(content))
-        return bytes(content)
-
-    def truncate(self, size: int) -> int:
+    def truncate(self, size: int | None = None) -> int:
         """Set the length, or note why not."""
         try:
-            self._file.truncate(size)
+            return super().truncate(size)
         except OSError as error:
             self.error = self.error or error
-        return size
-
-    def flush(self) -> None:
-        """Do nothing: nothing waits."""
+            return self.tell() if size is None else size
 
 
 def write_atomically(path: str | os.PathLike[str], text: str, example: str = "graph.txt") -> Path:

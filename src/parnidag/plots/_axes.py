@@ -55,8 +55,16 @@ EVIDENCE_COLOURS = {
     "excluded": GREY,
     "required": BLACK,
     "forbidden": BLACK,
+    "not considered": GREY,
 }
-EVIDENCE_MARKERS = {"included": "o", "inconclusive": "D", "excluded": "v", "required": "P", "forbidden": "X"}
+EVIDENCE_MARKERS = {
+    "included": "o",
+    "inconclusive": "D",
+    "excluded": "v",
+    "required": "P",
+    "forbidden": "X",
+    "not considered": "s",
+}
 
 NAME_WIDTH = 16
 """Letters of a name that a picture shows."""

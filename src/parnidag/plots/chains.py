@@ -24,7 +24,7 @@ from parnidag.plots._axes import (
     need_draws,
     open_frame,
 )
-from parnidag.results.convergence import merge_rounding
+from parnidag.results.convergence import rank_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +144,7 @@ def rank(posterior: Posterior, *, bins: int = 20, ax: Axes | None = None) -> Axe
     need_chains(posterior, "rank")
     need_draws(posterior, "rank")
     check_count("bins", bins, 2)
-    values = merge_rounding(posterior.log_posterior)
+    values = posterior.log_posterior
     chains, draws = values.shape
     ax, _ = axes_for(ax, (7.2, 1.2 + 0.75 * chains))
     counts = rank_counts(values, bins)
@@ -177,36 +177,6 @@ def rank(posterior: Posterior, *, bins: int = 20, ax: Axes | None = None) -> Axe
     )
     open_frame(ax)
     return ax
-
-
-def rank_counts(values: Floats, bins: int) -> Floats:
-    """Count each chain's draws by rank among all; equal values share the ranks they take up evenly.
-
-    Log posteriors of few graphs have many ties. Sharing is the mean over all ways of breaking them, so chains that
-    visit the same graphs equally often have flat histograms, as they should.
-
-    Parameters
-    ----------
-    values : (chain, draw) array
-    bins : int
-
-    Returns
-    -------
-    (chain, bin) array
-
-    Examples
-    --------
-    >>> rank_counts(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 2.0]]), 2)
-    array([[2.25, 0.75],
-           [0.75, 2.25]])
-    """
-    levels, place = np.unique(values, return_inverse=True)
-    place = place.reshape(values.shape)
-    by_level = np.array([np.bincount(row, minlength=levels.size) for row in place])
-    ends = np.concatenate([[0], np.cumsum(by_level.sum(axis=0))])
-    edges = np.linspace(0, values.size, bins + 1)
-    below = np.array([np.interp(edges, ends, np.concatenate([[0], np.cumsum(row)])) for row in by_level])
-    return np.diff(below, axis=1)
 
 
 def edge_count(posterior: Posterior, *, ax: Axes | None = None) -> Axes:

@@ -24,7 +24,7 @@ from parnidag.plots._axes import (
     unit_limits,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
-from parnidag.results.differences import side_by_side
+from parnidag.results.compare import side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

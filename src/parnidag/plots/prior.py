@@ -29,7 +29,7 @@ from parnidag.plots._axes import (
     open_frame,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
-from parnidag.results.edge_table import BAYES_FACTOR_LIMIT, bayes_factors, evidence_classes
+from parnidag.results.edge_table import BAYES_FACTOR_LIMIT, edge_evidence
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -57,6 +57,8 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
     Bayes factors compare with the true marginal probability of the edge under the prior, the one that graphs without
     cycles have. From 10 on edges count as included, up to 1/10 as excluded; between these lines the data do not decide.
+    Factors and classes are those of `Posterior.summary`: edges that the prior decides, or that the sampler could not
+    visit, are only counted.
     Named are the edges next to the upper line: first those just not included, then those just included.
 
     Parameters
@@ -78,12 +80,12 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     'log10 Bayes factor of the edge'
     """
     check_posterior(posterior)
-    prior = _prior_of(posterior, "evidence")
+    _prior_of(posterior, "evidence")
     n = len(posterior.nodes)
     codes = np.flatnonzero(~np.eye(n, dtype=bool))
-    probabilities = posterior.edge_probabilities.to_numpy().ravel()[codes]
-    factors = bayes_factors(probabilities, prior[codes])
-    classes = evidence_classes(factors, prior[codes])
+    matrix = posterior.edge_probabilities.to_numpy()
+    factors, classes = edge_evidence(posterior.record, matrix)
+    probabilities, factors, classes = matrix.ravel()[codes], factors[codes], classes[codes]
     exponents, heights, top = _exponents(factors)
     ax, own = axes_for(ax, (6.8, 4.4))
     _draw_limits(ax)
@@ -93,10 +95,11 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
         chosen = classes == name
         handles.append(_by_class(ax, probabilities[chosen], heights[chosen], name, 30))
         labels.append(f"{name} ({int(chosen.sum()):,})")
-    fixed = int(np.isin(classes, ("required", "forbidden")).sum())
-    if fixed:
-        handles.append(Line2D([], [], linestyle="none"))
-        labels.append(f"set by the prior ({fixed:,})")
+    for words, names in (("set by the prior", ("required", "forbidden")), ("not considered", ("not considered",))):
+        count = int(np.isin(classes, names).sum())
+        if count:
+            handles.append(Line2D([], [], linestyle="none"))
+            labels.append(f"{words} ({count:,})")
     named = _next_to_limit(exponents)
     label_points(
         ax,
@@ -222,7 +225,7 @@ def prior_posterior(
     probabilities = posterior.edge_probabilities.to_numpy().ravel()
     codes = _listed(posterior, edges, min_probability)
     before, after = prior[codes], probabilities[codes]
-    classes = evidence_classes(bayes_factors(after, before), before)
+    classes = edge_evidence(posterior.record, probabilities)[1][codes]
     named = len(codes) <= _NAMES_UP_TO
     ax, own = axes_for(ax, (float(np.clip(3.4 + 0.17 * len(codes), 6.6, 9.5)), 4.6 if named else 3.8))
     ranks = np.arange(1, len(codes) + 1)

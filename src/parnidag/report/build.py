@@ -40,21 +40,7 @@ COLUMN_HEADINGS = {
 
 
 def write_report(posterior: Posterior, path: str | os.PathLike[str], title: str | None = None) -> Path:
-    """Write the report of a result to a file; users call `Posterior.report`.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    path : path
-        The file to write, usually ending in ``.html``; an existing one is replaced in one step.
-    title : str, optional
-        Heading of the page.
-
-    Returns
-    -------
-    pathlib.Path
-        The file written.
-    """
+    """Write the report of a result to a file; users call `Posterior.report`."""
     return write_atomically(path, render_report(posterior, title), example="report.html")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.results.convergence import chain_probabilities, merge_rounding
+from parnidag.results.convergence import chain_probabilities, rank_counts
 
 if TYPE_CHECKING:
     from parnidag.results.record import RunRecord
@@ -145,26 +145,6 @@ def ranks(log_posterior: Floats) -> Figure:
         "Good: every chain near the dashed line. Bad: a chain that has too many high or low ranks.",
         chain_names(chains),
     )
-
-
-def rank_counts(draws: Floats, bins: int) -> Floats:
-    """Count each chain's draws by their rank among all; equal draws are spread evenly over the ranks they share.
-
-    Examples
-    --------
-    >>> rank_counts(np.array([[5.0, 5.0], [5.0, 5.0]]), bins=2)
-    array([[1., 1.],
-           [1., 1.]])
-    """
-    values = merge_rounding(draws)
-    levels, totals = np.unique(values, return_counts=True)
-    bounds = np.concatenate([[0.0], np.cumsum(totals)])
-    edges = np.linspace(0, values.size, bins + 1)
-    below = [
-        np.concatenate([[0.0], np.cumsum(np.bincount(np.searchsorted(levels, row), minlength=len(levels)))])
-        for row in values
-    ]
-    return np.array([np.diff(np.interp(edges, bounds, row)) for row in below])
 
 
 def agreement(by_chain: Floats) -> Figure:

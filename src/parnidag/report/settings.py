@@ -144,7 +144,7 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
         seed=7,
     )
     """
-    lines = [f'    "data.csv",{_data_note(settings)}']
+    lines = [_data_line(settings)]
     score = dict(settings.get("score") or {})
     if score.get("name") in OWN_SCORES:
         lines.append(f"    score=...,  # your own function {score.get('function')}")
@@ -155,6 +155,11 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
     sampler = dict(settings.get("sampler") or {})
     if sampler:
         lines.append(f"    sampler=samplers.{_made(sampler)},")
+    space = dict(settings.get("space") or {})
+    if space.get("given"):
+        lines.append("    space=...,  # the search space that was given")
+    elif "given" not in space and space:
+        lines.append("    # and space=..., if a search space was given")
     if settings.get("start") == "given":
         lines.append("    start=...,  # the graphs that the chains started from")
     names = ("draws", "seed") if exact else ("draws", "tune", "thin", "chains", "seed")
@@ -165,13 +170,15 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
     return "\n".join([*head, f"posterior = parnidag.{'exact' if exact else 'sample'}(", *lines, ")"])
 
 
-def _data_note(settings: dict[str, Any]) -> str:
-    notes = []
-    if dict(settings.get("data") or {}).get("dropped_rows"):
-        notes.append('read by parnidag.Data(…, missing="drop")')
-    if settings.get("interventions"):
-        notes.append("with the same interventions")
-    return f"  # {', '.join(notes)}" if notes else ""
+def _data_line(settings: dict[str, Any]) -> str:
+    data = dict(settings.get("data") or {})
+    given = ['"data.csv"']
+    if data.get("kind"):
+        given.append(f'kind="{data["kind"]}"')
+    if data.get("dropped_rows"):
+        given.append('missing="drop"')
+    table = f"parnidag.Data({', '.join(given)})" if len(given) > 1 else given[0]
+    return f"    {table}," + ("  # with the same interventions" if settings.get("interventions") else "")
 
 
 def _made(described: dict[str, Any]) -> str:

@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from parnidag.report.facts import OPEN_FROM, SURE_FROM, left_open, unsettled
 from parnidag.report.names import isolated
-from parnidag.results.mode_words import SHOWN_CHAINS, SHOWN_GROUPS, edge_label, node_list, split_of_chains
-from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT
+from parnidag.results.verdict import (
+    DISAGREEMENT_LIMIT,
+    ESS_LIMIT_PER_CHAIN,
+    RHAT_LIMIT,
+    SHOWN_CHAINS,
+    SHOWN_GROUPS,
+    edge_label,
+    node_list,
+    split_of_chains,
+)
 
 if TYPE_CHECKING:
     from parnidag.results.diagnostics import Diagnostics

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from parnidag._version import __version__
 from parnidag.exact_solver.sums import Solution
 from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
-from parnidag.results.packing import pack_store
-from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord, pack_graphs, pack_store
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.loop import Run
 from parnidag.target import Target
@@ -108,7 +107,7 @@ def _space_settings(run: Run) -> dict[str, Any] | None:
         return None
     tables = run.logs[0].chain.tables
     made = {} if tables is None else {"plus_one": tables.plus_one, "table_bytes": tables.nbytes}
-    return run.setup.space.describe() | made
+    return run.setup.space.describe() | {"given": run.setup.space_given} | made
 
 
 def _edge_counts(logs: Sequence[ChainLog], required: NDArray[np.int32], n_nodes: int) -> dict[str, Any]:

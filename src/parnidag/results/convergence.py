@@ -63,11 +63,6 @@ def edge_rhat(batch_counts: Integers, batch_iterations: Integers) -> Floats:
     rank normalisation is an affine map, so this *is* the rank-normalised R-hat. NaN for an edge that never changed,
     infinity for one that is frozen at different values in different halves.
 
-    Parameters
-    ----------
-    batch_counts, batch_iterations
-        As for `chain_probabilities`.
-
     Examples
     --------
     >>> frozen_apart = np.array([[[50], [50]], [[0], [0]]])
@@ -109,11 +104,6 @@ def edge_mcse(batch_counts: Integers, batch_iterations: Integers) -> Floats:
     The larger of two estimates: batch means of all chains around the *grand* mean, and the spread of the chain means.
     The second sees modes that a chain visits for longer than a batch; taking the larger errs on the careful side.
     NaN for an edge that never changed: its error cannot be estimated from the run.
-
-    Parameters
-    ----------
-    batch_counts, batch_iterations
-        As for `chain_probabilities`.
 
     Examples
     --------
@@ -201,10 +191,6 @@ def edge_disagreement(chains: Floats, n_nodes: int) -> tuple[Floats, float]:
 def rank_rhat(draws: Floats) -> float:
     """Rank-normalised split R-hat of a scalar, the larger of its bulk and folded versions (Vehtari et al. 2021).
 
-    Parameters
-    ----------
-    draws : (chain, draw) array
-
     Returns
     -------
     float
@@ -227,33 +213,16 @@ def rank_rhat(draws: Floats) -> float:
 def bulk_ess(draws: Floats) -> float:
     """Effective sample size of rank-normalised split chains: how well the centre of the distribution is known.
 
-    Parameters
-    ----------
-    draws : (chain, draw) array
-
     Returns
     -------
     float
         NaN if nothing ever changes or there are fewer than four draws.
-
-    Examples
-    --------
-    >>> draws = np.random.default_rng(1).normal(size=(4, 500))
-    >>> 1600 < bulk_ess(draws) < 2400
-    True
     """
     return _ess(_normal_scores(_split(draws))) if _usable(draws) else math.nan
 
 
 def tail_ess(draws: Floats) -> float:
-    """Effective sample size of the 5 % and 95 % quantiles, the smaller of the two.
-
-    Examples
-    --------
-    >>> draws = np.random.default_rng(1).normal(size=(4, 500))
-    >>> 1400 < tail_ess(draws) < 2600
-    True
-    """
+    """Effective sample size of the 5 % and 95 % quantiles, the smaller of the two."""
     if not _usable(draws):
         return math.nan
     halves = _split(draws)
@@ -312,6 +281,28 @@ def _autocovariances(chains: Floats) -> Floats:
     transformed = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), n=padded, axis=1)
     covariances: Floats = np.fft.irfft(np.abs(transformed) ** 2, n=padded, axis=1)[:, :length] / length
     return covariances
+
+
+def rank_counts(values: Floats, bins: int) -> Floats:
+    """Count each chain's draws by rank among all; equal values share the ranks they take up evenly.
+
+    Log posteriors of few graphs have many ties. Sharing is the mean over all ways of breaking them, so chains that
+    visit the same graphs equally often have flat histograms, as they should.
+
+    Examples
+    --------
+    >>> rank_counts(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 2.0]]), 2)
+    array([[2.25, 0.75],
+           [0.75, 2.25]])
+    """
+    values = merge_rounding(values)
+    levels, place = np.unique(values, return_inverse=True)
+    place = place.reshape(values.shape)
+    by_level = np.array([np.bincount(row, minlength=levels.size) for row in place])
+    ends = np.concatenate([[0], np.cumsum(by_level.sum(axis=0))])
+    edges = np.linspace(0, values.size, bins + 1)
+    below = np.array([np.interp(edges, ends, np.concatenate([[0], np.cumsum(row)])) for row in by_level])
+    return np.diff(below, axis=1)
 
 
 def merge_rounding(values: Floats) -> Floats:

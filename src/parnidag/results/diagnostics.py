@@ -27,11 +27,17 @@ from parnidag.results.convergence import (
     tail_ess,
 )
 from parnidag.results.edge_table import unsure_classes
-from parnidag.results.mode_words import edge_label as edge_label
-from parnidag.results.mode_words import group_lines
 from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
 from parnidag.results.record import RunRecord
-from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT, exact_verdict, judge, shown
+from parnidag.results.verdict import (
+    DISAGREEMENT_LIMIT,
+    ESS_LIMIT_PER_CHAIN,
+    RHAT_LIMIT,
+    exact_verdict,
+    group_lines,
+    judge,
+    shown,
+)
 
 WORST_EDGES = 10
 """How many of the edges that the chains disagree on most are named."""

@@ -36,13 +36,20 @@ def edge_table(record: RunRecord, probabilities: Floats, min_probability: float)
         everywhere = np.full(n * n, np.nan)
         everywhere[record.edge_codes] = values
         table[name] = with_gaps(everywhere[listed])
-    prior = prior_of(record)[listed]
-    factors = bayes_factors(resolved(record, flat[listed]), prior)
-    unasked = ~considered_edges(record).ravel()[listed] & (flat[listed] == 0) & (prior > 0)
-    table["prior"] = with_gaps(prior)
-    table["bayes_factor"] = with_gaps(np.where(unasked, np.nan, factors))
-    table["evidence"] = np.where(unasked, "not considered", evidence_classes(factors, prior))
+    factors, classes = edge_evidence(record, probabilities)
+    table["prior"] = with_gaps(prior_of(record)[listed])
+    table["bayes_factor"] = with_gaps(factors[listed])
+    table["evidence"] = classes[listed]
     return pd.DataFrame(table)
+
+
+def edge_evidence(record: RunRecord, probabilities: Floats) -> tuple[Floats, NDArray[np.object_]]:
+    """Return the Bayes factor of every edge and the class of evidence that it is in, both by code."""
+    flat, prior = probabilities.ravel(), prior_of(record)
+    factors = bayes_factors(resolved(record, flat), prior)
+    unasked = ~considered_edges(record).ravel() & (flat == 0) & (prior > 0)
+    classes = np.where(unasked, "not considered", evidence_classes(factors, prior))
+    return np.where(unasked, np.nan, factors), classes
 
 
 def prior_of(record: RunRecord) -> Floats:
@@ -117,14 +124,7 @@ def evidence_classes(factors: Floats, prior: Floats) -> NDArray[np.object_]:
 
 
 def unsure_classes(record: RunRecord, probabilities: Floats) -> int:
-    """Count the edges whose class of evidence two Monte-Carlo errors up or down would change.
-
-    Parameters
-    ----------
-    record : RunRecord
-    probabilities : (edge,) array
-        Of the edges that `record` counts.
-    """
+    """Count the edges whose class of evidence two Monte-Carlo errors up or down would change."""
     if record.exact_probabilities is not None or record.prior_probabilities is None:
         return 0
     mcse = edge_mcse(record.batch_counts, record.batch_iterations)

@@ -1,11 +1,12 @@
 """Chains that sit in different modes: at which nodes, which chains together, and how high. The numbers; no words.
 
 R-hat says *that* chains differ. What to do depends on why: chains that wander between two values, too seldom, need a
-longer run; chains that never leave theirs, each looking perfectly stationary, would not be helped by any. The two are
-told apart edge by edge, by the frequencies of the edge in the batches of each chain. Chains are apart at an edge if no
-batch of the one overlaps with those of the other: the lowest frequency of the higher chains is above the highest of the
-lower ones. A chain that goes back and forth has batches on both sides, and so ties the others together. A visit too
-short to show in a batch does no harm to this: where visits are short, no chain can stay for the whole of its run.
+longer run; of chains that never left theirs, each looking perfectly stationary, only a bound is known on how long they
+stay (`least_stay`). The two are told apart edge by edge, by the frequencies of the edge in the batches of each chain.
+Chains are apart at an edge if no batch of the one overlaps with those of the other: the lowest frequency of the higher
+chains is above the highest of the lower ones. A chain that goes back and forth has batches on both sides, and so ties
+the others together. A visit too short to show in a batch does no harm to this: where visits are short, no chain can
+stay for the whole of its run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats, Integers, bulk_ess, chain_probabilities
 from parnidag.results.record import RunRecord
@@ -66,19 +69,7 @@ def find_modes(record: RunRecord, log_posterior: Floats, limit: float) -> list[M
 
     Edges whose probabilities differ between chains by more than `limit` join their nodes into groups. Those at which
     chains are apart (see the top of this file) do so first, so that a slow edge nearby does not blur a separated mode.
-
-    Parameters
-    ----------
-    record : RunRecord
-    log_posterior : (chain, draw) array
-        Of the stored draws, with rounding merged.
-    limit : float
-        Smaller differences between chains are of no interest.
-
-    Returns
-    -------
-    list of ModeGroup
-        Separated ones first, then those with the largest disagreement.
+    Separated groups come first, then those with the largest disagreement.
     """
     kept = np.flatnonzero(record.batch_iterations.sum(axis=1))
     everywhere = chain_probabilities(record.batch_counts, record.batch_iterations)
@@ -123,6 +114,15 @@ def common_chain_groups(groups: list[ModeGroup]) -> list[list[int]]:
     for chain in sorted(places):
         together.setdefault(places[chain], []).append(chain)
     return list(together.values())
+
+
+def least_stay(record: RunRecord) -> float:
+    """Return how many iterations a chain stays in its mode at least, on average, if none of them was seen to cross.
+
+    With crossings at a rate of r per iteration, T iterations of all chains together have none with probability
+    exp(−rT). That is below 5 % for every rate above −log(0.05)/T = 3.0/T: a one-sided 95 % bound.
+    """
+    return float(record.batch_iterations.sum() / -math.log(0.05))
 
 
 def same_start(record: RunRecord) -> NDArray[np.int32] | None:
@@ -171,19 +171,9 @@ def _sides(record: RunRecord, kept: Integers, edges: Integers, limit: float) -> 
 
 
 def gap_sides(low: Floats, high: Floats, mean: Floats, limit: float) -> Integers:
-    """Cut chains apart where their intervals leave a gap, edge by edge.
+    """Cut chains apart where their intervals leave a gap, edge by edge: count the gaps below each chain, (chain, edge).
 
-    Parameters
-    ----------
-    low, high, mean : (chain, edge) arrays
-        The interval that a chain keeps to, and its mean.
-    limit : float
-        The means on both sides of a gap must differ by more than this.
-
-    Returns
-    -------
-    (chain, edge) int64 array
-        How many gaps there are below the chain.
+    The means on both sides of a gap must differ by more than `limit`.
 
     Examples
     --------
@@ -210,23 +200,15 @@ def gap_sides(low: Floats, high: Floats, mean: Floats, limit: float) -> Integers
 def _groups(codes: NDArray[np.int32], separated: NDArray[np.bool_], n_nodes: int) -> Integers:
     """Number the group of each edge; slow edges between nodes of a separated group belong to it."""
     parents, children = np.divmod(codes.astype(np.int64), n_nodes)
-    first = _components(parents[separated], children[separated], n_nodes)
+
+    def components(chosen: NDArray[np.bool_]) -> Integers:
+        ends = (parents[chosen], children[chosen])
+        joined = coo_array((np.ones(len(ends[0]), bool), ends), shape=(n_nodes, n_nodes))
+        return np.asarray(connected_components(joined, directed=False)[1], np.int64)
+
+    first = components(separated)
     inside = first[parents] == first[children]
-    rest = _components(parents[~inside], children[~inside], n_nodes)
-    return np.where(inside, first[parents], n_nodes + rest[parents])
-
-
-def _components(one: Integers, other: Integers, n_nodes: int) -> Integers:
-    """Name the connected component of every node by its smallest node."""
-    label = np.arange(n_nodes)
-    while True:
-        before = label.copy()
-        smaller = np.minimum(label[one], label[other])
-        np.minimum.at(label, label[one], smaller)
-        np.minimum.at(label, label[other], smaller)
-        label = label[label]
-        if np.array_equal(label, before):
-            return label
+    return np.where(inside, first[parents], n_nodes + components(~inside)[parents])
 
 
 def _by_group(group_of: Integers, spread: Floats) -> list[Integers]:

@@ -1,4 +1,8 @@
-"""Results on disk: netCDF files, written in one step and checked when read."""
+"""Results on disk: netCDF files, written in one step.
+
+Large arrays lie in the file as they do in memory and are mapped, not read: the operating system brings in what is
+looked at, so that a result of many gigabytes opens at once.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,17 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import h5netcdf
+import h5py
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from parnidag._util.text import one_line
 from parnidag._util.writing import PatientFile, replacing
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
-from parnidag.results.netcdf_reader import MAPPED_FROM_BYTES, StoredFile
 from parnidag.results.posterior import Posterior
 from parnidag.results.record import Deferred, RunRecord, settings_json
-from parnidag.results.soundness import refuse_unsound_settings
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
@@ -42,6 +46,7 @@ _STARTS: dict[str, tuple[str, ...]] = {"start_offsets": ("start_bound",), "start
 _MATRICES = ("exact_probabilities", "prior_probabilities")
 """Missing where a result does not have them."""
 _TYPES = {
+    **dict.fromkeys(_MATRICES, np.float64),
     "log_posterior": np.float64,
     "rare_probabilities": np.float64,
     "graph_edges": np.int32,
@@ -50,24 +55,15 @@ _TYPES = {
     "best_edges": np.int32,
     "start_edges": np.int32,
 }
+MAPPED_FROM_BYTES = 1 << 26
+"""Arrays from this size on (64 MB) are written as they are, without compression, and mapped when read."""
 _COMPRESS_FROM_BYTES = 1 << 14
 _STATISTIC = "statistic_"
+_BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
-    """Write a record to `path`, through a temporary file in the same folder.
-
-    Parameters
-    ----------
-    record : RunRecord
-    path : path
-        The file to write, usually ending in ``.nc``; an existing one is replaced.
-
-    Returns
-    -------
-    pathlib.Path
-        The file written.
-    """
+    """Write a record to `path`, through a temporary file in the same folder."""
     _check_names(record.nodes)
     dataset = _to_dataset(record)
     with (
@@ -120,7 +116,7 @@ def load(path: str | os.PathLike[str]) -> Posterior:
     source = Path(path)
     _refuse_non_files(source)
     try:
-        with StoredFile(source) as file:
+        with h5py.File(source, "r") as file:
             _check_format(file, source)
             return Posterior(_from_file(file))
     except ParnidagError as error:
@@ -176,7 +172,6 @@ def _to_dataset(record: RunRecord) -> xr.Dataset:
             variables[name] = (("parent", "child"), matrix)
     if record.log_evidence is not None:
         variables["log_evidence"] = ((), float(record.log_evidence))
-    # Bytes, since a text of fixed length can be read without the heap that other texts are in.
     version = np.bytes_(__version__.encode("ascii"))
     about = {"title": "parnidag posterior", "parnidag_format": FORMAT_VERSION, "parnidag_version": version}
     return xr.Dataset(variables, attrs=about)
@@ -195,37 +190,58 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     return encoding
 
 
-def _check_format(file: StoredFile, source: Path) -> None:
-    found = file.number_attribute("parnidag_format")
-    if found is None:
+def _check_format(file: h5py.File, source: Path) -> None:
+    if "parnidag_format" not in file.attrs:
         raise ParnidagError(f"path: {source} is a netCDF file, but not one that parnidag wrote")
+    found = np.asarray(file.attrs["parnidag_format"]).item()
     if found > FORMAT_VERSION:
-        writer = one_line(file.text_attribute("parnidag_version") or "unknown")
+        writer = file.attrs.get("parnidag_version", b"unknown")
+        writer = one_line(writer.decode("utf-8", "replace") if isinstance(writer, bytes) else str(writer))
         raise ParnidagError(
             f"path: {source} was written by a newer parnidag ({writer}, file format {found}); "
             f"this is {__version__}, which reads up to format {FORMAT_VERSION}: upgrade parnidag"
         )
 
 
-def _from_file(file: StoredFile) -> RunRecord:
-    starts = [name for name in _STARTS if name in file]
-    arrays: dict[str, Any] = {name: file.array(name, _TYPES.get(name, np.int64)) for name in [*_DIMENSIONS, *starts]}
+def _from_file(file: h5py.File) -> RunRecord:
+    missing = [name for name in (*_DIMENSIONS, "node", "best_log_posterior", "settings") if name not in file]
+    if missing:
+        raise ParnidagError(f"it has no {', '.join(missing)}")
+    known = [name for name in (*_DIMENSIONS, *_STARTS, *_MATRICES) if name in file]
+    arrays: dict[str, Any] = {name: _array(file[name], _TYPES.get(name, np.int64)) for name in known}
     edges = arrays["graph_edges"]
     if isinstance(edges.base, np.memmap):  # to be checked when they are needed: that takes a look at all of them
         arrays["graph_edges"] = Deferred(edges.size, lambda: iter([edges]), lambda: edges)
+    # xarray stores truth values as bytes, and marks them; netCDF keeps dimensions among the variables.
     statistics = {
-        unquote(name.removeprefix(_STATISTIC), errors="strict"): file.array(name) for name in file.names(_STATISTIC)
+        unquote(name.removeprefix(_STATISTIC)): _array(values, np.bool_ if "dtype" in values.attrs else values.dtype)
+        for name, values in file.items()
+        if name.startswith(_STATISTIC) and not values.attrs.get("NAME", b"").startswith(_BARE_DIMENSION)
     }
-    matrices: dict[str, Any] = {name: file.array(name, np.float64) for name in _MATRICES if name in file}
-    (text,) = file.texts("settings")
-    settings, nodes = json.loads(text), tuple(file.texts("node"))
-    refuse_unsound_settings(settings, len(nodes))
     return RunRecord(
-        nodes=nodes,
-        best_log_posterior=file.number("best_log_posterior"),
+        nodes=tuple(file["node"].asstr()[()]),
+        best_log_posterior=float(file["best_log_posterior"][()]),
         statistics=statistics,
-        settings=settings,
-        log_evidence=file.number("log_evidence") if "log_evidence" in file else None,
+        settings=dict(json.loads(file["settings"].asstr()[()])),
+        log_evidence=float(file["log_evidence"][()]) if "log_evidence" in file else None,
         **arrays,
-        **matrices,
     )
+
+
+def _array(variable: h5py.Dataset, dtype: Any) -> NDArray[Any]:
+    """Return a variable as an array of this type, mapped if it is large and lies in the file as it does in memory."""
+    wanted, place = np.dtype(dtype), _place(variable)
+    if not np.can_cast(variable.dtype, wanted, "same_kind") and wanted != np.bool_:
+        raise ValueError(f"{variable.name} holds {variable.dtype}, not {wanted}")
+    if place is None or variable.dtype != wanted or variable.nbytes < MAPPED_FROM_BYTES:
+        return np.asarray(variable[()], wanted)
+    path = Path(variable.file.filename)
+    if place + variable.nbytes > path.stat().st_size:  # looking beyond the end would end the process
+        raise ValueError(f"{variable.name} reaches beyond the end of the file")
+    return np.asarray(np.memmap(path, wanted, "r", place, variable.shape))
+
+
+def _place(variable: h5py.Dataset) -> int | None:
+    """Return where the array begins in the file; None if it is not there in one piece."""
+    place: int | None = variable.id.get_offset()
+    return place

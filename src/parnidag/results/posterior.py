@@ -3,34 +3,61 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
 from parnidag.kernels.types import is_number
-from parnidag.results.diagnostics import Diagnostics, diagnose, edge_label
+from parnidag.results.convergence import chain_probabilities
+from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.edge_table import edge_table
-from parnidag.results.graph_methods import PosteriorGraphs
 from parnidag.results.notebook import as_html
-from parnidag.results.record import settings_json
+from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit, settings_json
+from parnidag.results.verdict import edge_label
 
 if TYPE_CHECKING:
     import os
 
+    import networkx as nx
     import xarray as xr
 
+    from parnidag.graphs.graph import Graph
     from parnidag.space import SearchSpace
 
 _SHOWN_EDGES = 8
 _LINE = 80
 
 
-class Posterior(PosteriorGraphs):
+@dataclass(frozen=True)
+class CpdagProbabilities:
+    """How probable each edge of the equivalence class is: what data alone can tell.
+
+    Attributes
+    ----------
+    compelled : data frame
+        Rows are parents, columns children: probability that every graph of the class has this edge, this way.
+    reversible : data frame
+        Symmetric: probability that the class has the edge, but leaves its direction open.
+    """
+
+    compelled: pd.DataFrame
+    reversible: pd.DataFrame
+
+    @property
+    def adjacent(self) -> pd.DataFrame:
+        """Symmetric: probability that there is an edge between two nodes, either way."""
+        return self.compelled + self.compelled.T + self.reversible
+
+
+class Posterior:
     """The posterior over graphs, as `parnidag.sample` and `parnidag.exact` return it.
 
     Parameters
@@ -58,6 +85,44 @@ class Posterior(PosteriorGraphs):
     >>> posterior.edge_probabilities.loc["rain", "wet"].item()
     0.75
     """
+
+    def __init__(self, record: RunRecord) -> None:
+        if record.exact_probabilities is None and not record.batch_iterations.sum():
+            raise ParnidagError(
+                "the run has no kept iterations, so there is no posterior to show: it ended while tuning; "
+                "let it run longer or lower tune"
+            )
+        self._record = record
+
+    @property
+    def record(self) -> RunRecord:
+        """The plain arrays behind this result."""
+        return self._record
+
+    @property
+    def nodes(self) -> list[str]:
+        """Names of the nodes, in the order of every matrix here."""
+        return list(self._record.nodes)
+
+    @property
+    def log_evidence(self) -> float | None:
+        """The log evidence log p(D), the log of the sum over all graphs; None unless the result is exact."""
+        return self._record.log_evidence
+
+    @property
+    def n_graphs(self) -> int:
+        """Number of distinct graphs among the stored draws."""
+        return len(self._record.graph_offsets) - 1
+
+    @cached_property
+    def _probabilities(self) -> NDArray[np.float64]:
+        record, n = self._record, len(self._record.nodes)
+        if record.exact_probabilities is not None:
+            return record.exact_probabilities
+        flat = np.zeros(n * n)
+        flat[record.edge_codes] = chain_probabilities(record.batch_counts, record.batch_iterations).mean(axis=0)
+        flat[record.rare_codes] = record.rare_probabilities
+        return flat.reshape(n, n)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -147,6 +212,232 @@ class Posterior(PosteriorGraphs):
         if self.diagnostics().caveats:
             lines.append("  not the posterior over all graphs: see diagnostics().caveats")
         return "\n".join(lines)
+
+    # ── graphs ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def graphs(self) -> NDArray[np.bool_]:
+        """All stored graphs, (chain, draw, parent, child), expanded anew on every access.
+
+        Raises
+        ------
+        ParnidagError
+            If the array would exceed 2 GiB; `graph_at` gives the graphs one at a time.
+        """
+        n = len(self._record.nodes)
+        shape = (*self._record.graph_index.shape, n, n)
+        refuse_beyond_limit(shape, "posterior.graphs", "take graphs one at a time with posterior.graph_at(chain, draw)")
+        expanded = np.zeros((self._record.graph_index.size, n * n), dtype=np.bool_)
+        for start, rows, codes in edges_of_draws(self._record):
+            expanded[start + rows, codes] = True
+        return expanded.reshape(shape)
+
+    def graph_at(self, chain: int, draw: int) -> NDArray[np.bool_]:
+        """Return one stored graph as an adjacency matrix; ``graph[i, j]`` means i → j.
+
+        Parameters
+        ----------
+        chain, draw : int
+            Position in `log_posterior`; negative numbers count from the end.
+        """
+        record = self._record
+        try:
+            graph = record.graph_index[chain, draw]
+        except IndexError:
+            chains, draws = record.graph_index.shape
+            raise ParnidagError(
+                f"chain, draw: ({chain}, {draw}) is outside the stored {chains} chains × {draws} draws"
+            ) from None
+        codes = record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]
+        return adjacency_from_codes(codes, len(record.nodes))
+
+    def graph(self, threshold: float = 0.5) -> nx.DiGraph:
+        """Return the edges of at least a given posterior probability as a networkx graph.
+
+        It is a summary of the edges one by one, not a draw: with several plausible graphs it can contain cycles, above
+        all with a threshold of 0.5 or less, and it need not be the most probable graph (`best`).
+
+        Parameters
+        ----------
+        threshold : float, default 0.5
+            Smallest probability of an edge that is shown, above 0 and at most 1.
+
+        Returns
+        -------
+        networkx.DiGraph
+            All nodes, and the edges with an attribute `probability`. The attribute `kind` of the graph is "digraph".
+        """
+        if not is_number(threshold) or not 0 < threshold <= 1:
+            raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {threshold!r}")
+        import networkx as nx
+
+        graph = nx.DiGraph(kind="digraph")  # or else a pair joined both ways would be read as an undirected edge
+        graph.add_nodes_from(self._record.nodes)
+        for parent, child in np.argwhere(self._probabilities >= threshold).tolist():
+            probability = float(self._probabilities[parent, child])
+            graph.add_edge(self._record.nodes[parent], self._record.nodes[child], probability=probability)
+        return graph
+
+    @property
+    def best(self) -> Graph | None:
+        """The best graph seen in any iteration; None if the result has none (an exact one without draws)."""
+        record = self._record
+        if not math.isfinite(record.best_log_posterior):
+            return None
+        adjacency = adjacency_from_codes(record.best_edges, len(record.nodes))
+        return self._named(adjacency, "dag", log_posterior=float(record.best_log_posterior))
+
+    def top_graphs(self, k: int = 10) -> list[Graph]:
+        """Return the best of the distinct graphs among the stored draws, the highest log posterior first.
+
+        Parameters
+        ----------
+        k : int, default 10
+            At most so many.
+
+        Returns
+        -------
+        list of Graph
+            Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
+        """
+        from parnidag.results.summaries import top_graphs
+
+        found = []
+        for adjacency, log_posterior, share in top_graphs(self._record, k):
+            exact = self.log_evidence is not None
+            probability = math.exp(log_posterior - self.log_evidence) if exact else share  # type: ignore[operator]
+            found.append(self._named(adjacency, "dag", log_posterior=log_posterior, probability=probability))
+        return found
+
+    def top_classes(self, k: int = 10) -> list[Graph]:
+        """Return the Markov equivalence classes that were drawn most often, the most frequent first.
+
+        Data alone cannot tell the graphs of a class apart, so a posterior that spreads over many graphs may still be
+        sure of the class.
+
+        Parameters
+        ----------
+        k : int, default 10
+            At most so many.
+
+        Returns
+        -------
+        list of Graph
+            CPDAGs, each with its `probability`: the share of the stored draws that belong to the class, also if the
+            result is exact.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1).values
+        >>> parnidag.exact(data, draws=100, seed=1).top_classes(1)
+        [Graph: CPDAG, 2 nodes, 1 edge, probability 1
+          X0 — X1]
+        """
+        from parnidag.graphs.graph import Graph
+        from parnidag.results.summaries import top_classes
+
+        nodes = self._record.nodes
+        return [Graph(nodes, top.adjacency, "cpdag", probability=top.share) for top in top_classes(self._record, k)]
+
+    def median_graph(self) -> Graph:
+        """Return the edges that more than half of the posterior has.
+
+        Edges are taken one by one, so on rare occasions there is a cycle; `consensus_graph` never has one.
+        """
+        adjacency = self._probabilities > 0.5
+        return self._named(adjacency, "dag" if topological_order(adjacency) is not None else "digraph")
+
+    def consensus_graph(self) -> Graph:
+        """Return the DAG with the smallest expected distance to the true graph, by structural Hamming distance.
+
+        For every pair of nodes the likeliest of →, ← and no edge; cycles are resolved at the least cost.
+        """
+        from parnidag.results.summaries import consensus
+
+        return self._named(consensus(self._probabilities), "dag")
+
+    def _named(self, adjacency: NDArray[np.bool_], kind: Literal["dag", "digraph"], **known: float) -> Graph:
+        from parnidag.graphs.graph import Graph
+
+        return Graph(self._record.nodes, adjacency, kind, probabilities=self._probabilities, **known)
+
+    # ── what graphs have in common ────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def cpdag_probabilities(self) -> CpdagProbabilities:
+        """Probabilities of the edges of equivalence classes, directed and undirected, over the stored draws."""
+        compelled, reversible = self._cpdag_matrices
+        return CpdagProbabilities(self._labelled(compelled.copy()), self._labelled(reversible.copy()))
+
+    @cached_property
+    def _cpdag_matrices(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        from parnidag.results.summaries import cpdag_probabilities
+
+        return cpdag_probabilities(self._record)
+
+    @property
+    def path_probabilities(self) -> pd.DataFrame:
+        """Probability that a directed path leads from the row's node to the column's, over the stored draws."""
+        from parnidag.results.summaries import path_probabilities
+
+        return self._labelled(path_probabilities(self._record), "ancestor", "descendant")
+
+    @property
+    def blanket_probabilities(self) -> pd.DataFrame:
+        """Probability that one node is in the other's Markov blanket, over the stored draws; symmetric.
+
+        The blanket of a node are its parents, its children and the other parents of its children.
+        """
+        from parnidag.results.summaries import blanket_probabilities
+
+        return self._labelled(blanket_probabilities(self._record), "node", "member")
+
+    def expected_shd(self, graph: Any, reversal: Literal["once", "twice"] = "once") -> float:
+        """Return the expected structural Hamming distance between a given graph and one drawn from the posterior.
+
+        Parameters
+        ----------
+        graph
+            Anything that `parnidag.graphs.as_graph` takes: an adjacency matrix, a data frame, a networkx graph …
+        reversal : "once" or "twice"
+            Whether an edge that points the other way counts as one mistake, or as one missing and one too many.
+
+        Notes
+        -----
+        It counts as `parnidag.metrics.shd` does: an undirected edge of a CPDAG is one edge, a pair that a directed
+        graph joins both ways (`graph` can have such) is two.
+        """
+        from parnidag.graphs.graph import as_graph
+        from parnidag.results.summaries import expected_shd
+
+        if reversal not in ("once", "twice"):
+            raise ParnidagError(f'reversal: must be "once" or "twice", not {reversal!r}')
+        other = as_graph(graph, nodes=self._record.nodes)
+        counted = 1 if reversal == "once" else 2
+        return expected_shd(self._probabilities, other.adjacency, counted, undirected=other.kind == "cpdag")
+
+    @property
+    def prior_probabilities(self) -> pd.DataFrame | None:
+        """Probability of every edge before the data; None if the file was written before results kept it.
+
+        These are the true marginals of the prior, smaller than its h: graphs with cycles have no weight.
+        """
+        prior = self._record.prior_probabilities
+        return None if prior is None else self._labelled(prior.copy())
+
+    @property
+    def chain_probabilities(self) -> NDArray[np.float64]:
+        """Edge probabilities of each chain by itself, (chain, parent, child); no chain if the result is exact."""
+        record, n = self._record, len(self._record.nodes)
+        chains = chain_probabilities(record.batch_counts, record.batch_iterations)
+        flat = np.zeros((len(chains), n * n))
+        flat[:, record.edge_codes] = chains
+        return flat.reshape(-1, n, n)
+
+    def _labelled(self, matrix: NDArray[np.float64], rows: str = "parent", columns: str = "child") -> pd.DataFrame:
+        names = self.nodes
+        return pd.DataFrame(matrix, index=pd.Index(names, name=rows), columns=pd.Index(names, name=columns))
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 

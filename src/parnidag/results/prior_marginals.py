@@ -3,22 +3,29 @@
 The prior weighs a graph by ∏ h/(1−h) over its edges, but only graphs without cycles count, so the marginal probability
 of an edge is not h. It is exact up to 12 nodes, by the sum over all graphs that `exact_solver` does, and for more nodes
 where no edge differs from another, by the number of DAGs with so many edges (Robinson 1973). Otherwise it is estimated
-from graphs drawn from the prior.
+from graphs that the sampler ADR draws from the prior: its target with a score of 0 for every graph.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.exact_solver.sums import solve
-from parnidag.kernels.lazy_zeros import lazy_zeros
-from parnidag.kernels.problem import FREE, REQUIRED
-from parnidag.kernels.random import random_state
-from parnidag.results.prior_walk import walk_alike, walk_prior
+from parnidag.graphs.adjacency import Adjacency, arcs_of, topological_order
+from parnidag.kernels.by_address import external
+from parnidag.kernels.dag import ABSENT
+from parnidag.kernels.problem import FREE, REQUIRED, Problem, function_table
+from parnidag.kernels.score_cache import hash_words
+from parnidag.kernels.types import int64
+from parnidag.samplers.base import Prepared, new_chain
+from parnidag.samplers.single_edge import ADR
+from parnidag.target import Target, lay_graph
 
 EXACT_UP_TO = 12
 """Up to so many nodes the sum over all graphs takes a hundredth of a second."""
@@ -29,7 +36,7 @@ MOST_COUNTED = 300
 DRAWS = 400
 """Graphs drawn from a sparse prior, up to 100 nodes."""
 
-FEWEST_DRAWS = 50
+FEWEST_DRAWS = 100
 """Graphs drawn where there are many nodes or edges: one graph then tells a lot, and takes long."""
 
 ALIKE_DRAWS = 20
@@ -116,15 +123,7 @@ def _counted(n: int, log_odds: float, digits: int) -> float:
 
 
 def summed_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], max_parents: int) -> NDArray[np.float64]:
-    """Sum over all graphs; for few nodes.
-
-    Examples
-    --------
-    >>> free = np.where(np.eye(2), 0, FREE)
-    >>> summed_marginals(np.zeros((2, 2)), free, 1).round(3)
-    array([[0.   , 0.333],
-           [0.333, 0.   ]])
-    """
+    """Sum over all graphs; for few nodes."""
     n = len(status)
     columns = np.arange(2 ** (n - 1))
     members = (columns[:, None] >> np.arange(n - 1)) & 1 == 1
@@ -157,6 +156,12 @@ def _smallest(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares / (2.0 * DRAWS)
 
 
+@external
+def no_score(node: Any, parents: Any, count: Any, content: Any) -> float:
+    """Score every family alike, so that the target is the prior."""
+    return 0.0
+
+
 def drawn_marginals(
     log_odds: NDArray[np.float64],
     status: NDArray[np.uint8],
@@ -164,45 +169,105 @@ def drawn_marginals(
     draws: int | None = None,
     seed: int = SEED,
 ) -> NDArray[np.float64]:
-    """Estimate the prior probability of every edge from graphs drawn from the prior by a Gibbs sampler.
+    """Estimate the prior probability of every edge from graphs drawn from the prior.
 
-    Its moves draw a pair of nodes anew, or let two nodes trade places. The estimate is not the share of graphs that
-    have an edge, but the mean over graphs of its probability given all edges between other pairs, averaged over nodes
-    that can be exchanged: the same expectation with far less Monte-Carlo error.
+    The estimate is not the share of graphs that have an edge, but the mean over graphs of its probability given all
+    edges between other pairs, averaged over nodes that can be exchanged: the same expectation with far less Monte-Carlo
+    error.
     """
     n = len(status)
-    odds = np.exp(np.clip(log_odds, -700.0, 700.0))
-    odds[status != FREE] = 0.0
+    odds = _odds(log_odds, status)
     if draws is None:
         neighbours = n * float((odds / (1.0 + odds)).mean())
         draws = int(np.clip(DRAWS * min(100 / n, 1.0, 8.0 / max(neighbours, 1e-9)), FEWEST_DRAWS, DRAWS))
-    first, second = np.nonzero(np.triu((status == FREE) | (status == FREE).T))
-    required = status == REQUIRED
     estimate = np.zeros((n, n))
-    if len(first):
-        words = np.zeros((2, n, (n + 63) // 64), np.uint64)
-        for parent, child in np.argwhere(required).tolist():
-            words[0, parent, child >> 6] |= np.uint64(1 << (child & 63))
-        pairs = np.stack([first, second], axis=1).astype(np.int64)
-        weights = np.stack([odds[first, second], odds[second, first]], axis=1)
-        degree = required.sum(axis=0).astype(np.int64)
-        limits = np.array([max_parents, draws])
-        movable = np.flatnonzero(~(required.any(axis=0) | required.any(axis=1)))
-        with np.errstate(divide="ignore"):
-            allowed_odds = np.log(odds)
-        rng = random_state(seed)
-        walk_prior(pairs, weights, allowed_odds, movable, words, degree, limits, rng, estimate)
-        estimate = _averaged(estimate, exchangeable_nodes(log_odds, status))
-    estimate[required] = 1.0
+    for graph in _prior_graphs(log_odds, status, max_parents, draws, seed):
+        weights = np.where(_possible(graph, max_parents), odds, 0.0)
+        estimate += weights / (1.0 + weights + weights.T) / draws
+    estimate = _averaged(estimate, exchangeable_nodes(log_odds, status))
+    estimate[status == REQUIRED] = 1.0
     return estimate
 
 
 def alike_marginal(n: int, log_odds: float, max_parents: int, draws: int = ALIKE_DRAWS, seed: int = SEED) -> float:
     """Estimate the prior probability of an edge where all edges have the same log odds; for very many nodes."""
-    words = np.zeros((2, n, (n + 63) // 64), np.uint64)
-    arcs = lazy_zeros(n * (n - 1) // 2, np.int64)
-    limits, odds = np.array([max_parents, draws]), math.exp(min(max(log_odds, -700.0), 700.0))
-    return float(walk_alike(odds, words, np.zeros(n, np.int64), limits, random_state(seed), arcs))
+    status = np.where(np.eye(n, dtype=bool), 0, FREE).astype(np.uint8)
+    odds, total = math.exp(min(max(log_odds, -700.0), 700.0)), 0.0
+    for graph in _prior_graphs(np.full((n, n), log_odds), status, max_parents, draws, seed):
+        possible = _possible(graph, max_parents)
+        np.fill_diagonal(possible, False)
+        both_ways = np.count_nonzero(possible & possible.T)
+        one_way = np.count_nonzero(possible) - both_ways
+        total += both_ways * odds / (1.0 + 2.0 * odds) + one_way * odds / (1.0 + odds)
+    return total / (draws * n * (n - 1))
+
+
+def _odds(log_odds: NDArray[np.float64], status: NDArray[np.uint8]) -> NDArray[np.float64]:
+    return np.where(status == FREE, np.exp(np.clip(log_odds, -700.0, 700.0)), 0.0)
+
+
+def _prior_graphs(
+    log_odds: NDArray[np.float64], status: NDArray[np.uint8], max_parents: int, draws: int, seed: int
+) -> Iterator[Adjacency]:
+    """Draw graphs from the prior; between two of them ADR renews every edge several times, or in dense ones once."""
+    n, odds = len(status), _odds(log_odds, status)
+    table = function_table(n, no_score.address(), np.zeros(1, np.uint8))
+    problem = Problem(table, log_odds, status, arcs_of(status == FREE), hash_words(n), int64(max_parents))
+    score: Any = None
+    target, sampler = Target(tuple(map(str, range(n))), problem, {}, score), ADR(exchange=0.1)
+    chain = new_chain(target, target.required, seed, 0)
+    sampler.begin(target, Prepared(), chain, 0)
+    edges = min(float((odds / (1.0 + odds)).sum()) / 2.0, target.most_edges)
+    steps, dense = int(10 * (n + min(edges, n)) + edges), edges > 2 * n
+    rng = np.random.default_rng(seed)
+    for draw in range(draws + 5):  # the first ones are not yet of the prior
+        left = steps if draw >= 5 else 4 * steps
+        while left:
+            left -= sampler.advance(target, chain, left)
+        graph = np.asarray(chain.graph.position != ABSENT)
+        if dense:
+            _trade_places(graph, log_odds, status, rng)
+            arrays = target.empty_graph()
+            arrays.rng[:] = chain.graph.rng
+            lay_graph(problem, arrays, chain.scratch(target), graph)
+            chain.graph = arrays
+        if draw >= 5:
+            yield graph
+
+
+def _trade_places(
+    graph: Adjacency, log_odds: NDArray[np.float64], status: NDArray[np.uint8], rng: np.random.Generator
+) -> None:
+    """Let pairs of nodes trade places in a graph, as in Metropolis: edge by edge, dense graphs would hardly change."""
+    required = status == REQUIRED
+    movable = np.flatnonzero(~(required.any(axis=0) | required.any(axis=1)))
+    weights = np.where(status == FREE, np.clip(log_odds, -700.0, 700.0), -1e9)
+    order = np.arange(len(graph))
+    for pair in rng.choice(movable, (len(movable), 2)) if len(movable) else ():
+        turned = pair[::-1]
+        order[pair] = turned
+        rows, columns = graph[turned][:, order], graph[:, turned][order]
+        change = columns.astype(np.float64) - graph[:, pair]
+        change[pair] = 0.0  # edges between the two are among the rows
+        gain = (weights[pair] * (rows.astype(np.float64) - graph[pair])).sum() + (weights[:, pair] * change).sum()
+        if math.log1p(-rng.random()) < gain:
+            graph[pair], graph[:, pair] = rows, columns
+        order[pair] = pair
+
+
+def _possible(graph: Adjacency, max_parents: int) -> Adjacency:
+    """Which edges do those between all other pairs leave a place for: no cycle, and not one parent too many?"""
+    reached = graph.copy()
+    order = topological_order(graph)
+    assert order is not None
+    for node in reversed(order):
+        reached[node] |= reached[graph[node]].any(axis=0)
+    around = reached.copy()
+    parents, children = np.nonzero(graph)
+    for start in range(0, len(parents), 4096):  # where an edge is, only ways around it count
+        i, j = parents[start : start + 4096], children[start : start + 4096]
+        around[i, j] = (graph[i] & reached.T[j]).any(axis=1)
+    return np.asarray(~around.T & (graph.sum(axis=0) - graph < max_parents))
 
 
 def exchangeable_nodes(log_odds: NDArray[np.float64], status: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -6,22 +6,22 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+from parnidag.run.draws import Block, DrawStore
+
+Codes = NDArray[np.int32]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 EXPANDED_LIMIT_BYTES = 2 * 1024**3
 """Largest array of expanded graphs that is made without complaint."""
 
 OUT_OF_RANGE = "edge codes must be between 0 and n² − 1, rise within a graph, and lead from a node to another one"
-MOST_NODES = 2**15 - 1
-MOST_ITERATIONS = 2**48
-"""Of a batch: sums over batches and chains stay exact."""
-MOST_SIZE = 1e100
-ROUNDING = 1e-9
 _NDIM = {
     "log_posterior": 2,
     "graph_index": 2,
@@ -138,20 +138,22 @@ class RunRecord:
         return edges
 
     def _inconsistency(self) -> str:
-        """Say what does not fit together; an empty string if everything does."""
-        problems = {name: f"{name} must have {ndim} dimensions" for name, ndim in _NDIM.items()}
-        wrong = [problems[name] for name in _NDIM if _ndim(self.__dict__.get(name)) not in (None, _NDIM[name])]
-        checks = self._shape_checks() if not wrong else {}
-        wrong += [problem for problem, fine in checks.items() if not fine]
-        if not wrong:  # what is inside may be looked at once the outside is right
-            wrong = [problem for problem, fine in self._content_checks().items() if not fine]
+        """Say what would be a riddle later on, or lead compiled code astray; an empty string if there is nothing."""
+        known = {name: self.__dict__.get(name) for name in _NDIM}
+        wrong = [
+            f"{name} must have {_NDIM[name]} dimensions"
+            for name, array in known.items()
+            if array is not None and np.ndim(array) != _NDIM[name]
+        ]
+        for checks in (self._shape_checks, self._content_checks):
+            wrong = wrong or [problem for problem, fine in checks().items() if not fine]
         return "; ".join(wrong)
 
     def _shape_checks(self) -> dict[str, bool]:
         n, chains = len(self.nodes), len(self.log_posterior)
+        matrices = (self.exact_probabilities, self.prior_probabilities)
         return {
-            "node names must be unique": len(set(self.nodes)) == n,
-            f"there must be from 1 to {MOST_NODES} nodes": 1 <= n <= MOST_NODES,
+            "node names must be unique": 1 <= len(set(self.nodes)) == n,
             "log_posterior and graph_index must have the same (chain, draw) shape": self.log_posterior.shape
             == self.graph_index.shape,
             "batch_counts must be (chain, batch, edge), like batch_iterations and edge_codes": self.batch_counts.shape
@@ -163,45 +165,28 @@ class RunRecord:
             ),
             "rare_codes and rare_probabilities must be of one length": self.rare_codes.shape
             == self.rare_probabilities.shape,
-            "exact_probabilities must be (n, n)": self.exact_probabilities is None
-            or self.exact_probabilities.shape == (n, n),
-            "prior_probabilities must be (n, n)": self.prior_probabilities is None
-            or self.prior_probabilities.shape == (n, n),
+            "exact_probabilities and prior_probabilities must be (n, n)": all(
+                matrix is None or matrix.shape == (n, n) for matrix in matrices
+            ),
         }
 
     def _content_checks(self) -> dict[str, bool]:
         n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1
-        edges = self.deferred or self.graph_edges
-        bounds = _are_bounds(self.graph_offsets, edges.size)
-        lists = [self.edge_codes, self.best_edges, self.rare_codes]
-        starts = self.start_edges is None
-        if self.start_offsets is not None:
-            starts = (
-                self.start_edges is not None
-                and len(self.start_offsets) == len(self.batch_iterations) + 1
-                and _are_bounds(self.start_offsets, self.start_edges.size)
-            )
+        bounds = _are_bounds(self.graph_offsets, (self.deferred or self.graph_edges).size)
+        starts = self.start_edges is None and self.start_offsets is None
+        pieces = [(np.array([0, len(codes)]), codes) for codes in (self.edge_codes, self.best_edges, self.rare_codes)]
+        if bounds and self.deferred is None:
+            pieces.append((self.graph_offsets, self.graph_edges))
+        if self.start_offsets is not None and self.start_edges is not None:
+            chains = len(self.batch_iterations)
+            starts = len(self.start_offsets) == chains + 1 and _are_bounds(self.start_offsets, self.start_edges.size)
+            pieces += [(self.start_offsets, self.start_edges)] * starts
         return {
             "graph_offsets must rise from 0 to the number of graph_edges": bounds,
             "graph_index must point at stored graphs": self.graph_index.size == 0
             or (self.graph_index.min() >= 0 and self.graph_index.max() < n_graphs),
             "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": starts,
-            OUT_OF_RANGE: all(_are_graphs(_whole(codes), codes, n) for codes in lists)
-            and (self.deferred is not None or not bounds or _are_graphs(self.graph_offsets, self.graph_edges, n))
-            and (self.start_offsets is None or not starts or _are_graphs(self.start_offsets, self.start_edges, n)),
-            "probabilities must be from 0 to 1": all(
-                _are_probabilities(some)
-                for some in (self.rare_probabilities, self.exact_probabilities, self.prior_probabilities)
-            ),
-            "no edge can be present in more iterations of a batch than there are": _are_counts(
-                self.batch_counts, self.batch_iterations
-            ),
-            "log posteriors must be of a size that can be reckoned with": _are_moderate(
-                self.log_posterior, self.best_log_posterior, self.log_evidence
-            ),
-            "no graph can weigh more than all together (log_evidence)": self.log_evidence is None
-            or not self.log_posterior.size
-            or not self.log_posterior.max() > self.log_evidence + 1e-6 * (1.0 + abs(self.log_evidence)),
+            OUT_OF_RANGE: all(_are_graphs(offsets, codes, n) for offsets, codes in pieces),
         }
 
     def start_of(self, chain: int) -> NDArray[np.int32] | None:
@@ -209,14 +194,6 @@ class RunRecord:
         if self.start_offsets is None or self.start_edges is None:
             return None
         return self.start_edges[self.start_offsets[chain] : self.start_offsets[chain + 1]]
-
-
-def _ndim(value: Any) -> int | None:
-    return None if value is None else int(np.ndim(value))
-
-
-def _whole(codes: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.array([0, len(codes)])
 
 
 def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
@@ -233,29 +210,6 @@ def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
         if some.min() < 0 or some.max() >= n_nodes * n_nodes or not rising.all() or not (some % (n_nodes + 1)).all():
             return False
     return True
-
-
-def _are_probabilities(values: NDArray[np.float64] | None) -> bool:
-    """Are these numbers from 0 to 1? Sums of many may be off by rounding."""
-    return values is None or bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
-
-
-def _are_counts(counts: NDArray[np.int64], iterations: NDArray[np.int64]) -> bool:
-    """Is every count possible? Chain by chain: counters can be the largest array of all."""
-    if iterations.size and not (iterations.min() >= 0 and iterations.max() < MOST_ITERATIONS):
-        return False
-    return all(
-        bool(((chain >= 0) & (chain <= lengths[:, None])).all())
-        for chain, lengths in zip(counts, iterations, strict=True)
-    )
-
-
-def _are_moderate(log_posterior: NDArray[np.float64], best: float, evidence: float | None) -> bool:
-    """Are all those that are finite far from overflow? A score may give −∞ or NaN, which the diagnostics tell."""
-    finite = log_posterior[np.isfinite(log_posterior)]
-    known = evidence is None or math.isfinite(evidence)
-    numbers = [abs(value) for value in (best, evidence) if value is not None and math.isfinite(value)]
-    return known and max([*numbers, float(np.abs(finite).max(initial=0.0))]) < MOST_SIZE
 
 
 def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:
@@ -288,44 +242,6 @@ def refuse_beyond_limit(shape: tuple[int, ...], what: str, instead: str) -> None
         )
 
 
-def pack_graphs(
-    codes: NDArray[np.int32], ends: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Find the unique graphs among draws given as lists of edge codes.
-
-    Parameters
-    ----------
-    codes : flat int32 array
-        Edge codes ``parent * n + child`` of all draws, one draw after the other, in any order within a draw.
-    ends : (draws,) int64 array
-        Where each draw ends in `codes`.
-
-    Returns
-    -------
-    graph_index : (draws,) int64 array
-        Which unique graph each draw is; graphs are numbered as they first appear.
-    graph_offsets, graph_edges : int64 and int32 arrays
-        The unique graphs, as in `RunRecord`.
-
-    Examples
-    --------
-    >>> index, offsets, edges = pack_graphs(np.array([5, 1, 1, 5, 7], dtype=np.int32), np.array([2, 4, 5]))
-    >>> index, offsets, edges
-    (array([0, 0, 1]), array([0, 2, 3]), array([1, 5, 7], dtype=int32))
-    """
-    codes = np.ascontiguousarray(codes, dtype=np.int32)
-    number_of: dict[bytes, int] = {}
-    graph_index = np.empty(len(ends), dtype=np.int64)
-    start = 0
-    for draw, end in enumerate(ends.tolist()):
-        key = np.sort(codes[start:end]).tobytes()
-        graph_index[draw] = number_of.setdefault(key, len(number_of))
-        start = end
-    lengths = np.array([len(key) // codes.itemsize for key in number_of], dtype=np.int64)
-    graph_offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    return graph_index, graph_offsets, np.frombuffer(b"".join(number_of), dtype=np.int32).copy()
-
-
 def settings_json(record: RunRecord) -> str:
     """Return the settings as JSON text; NumPy numbers and arrays become plain ones."""
 
@@ -335,3 +251,137 @@ def settings_json(record: RunRecord) -> str:
         raise TypeError(f"settings: {value!r} cannot be written as JSON")
 
     return json.dumps(record.settings, default=plain, ensure_ascii=False)
+
+
+# ── draws packed: which of the different graphs each is, and these graphs once each ───────────────────────────────────
+
+# A run of ten million draws does not fit memory as graphs, so draws are read twice, block by block. First each gets a
+# fingerprint of 128 bits that does not depend on the order of its edges; equal fingerprints are equal graphs. (That two
+# of 10⁷ graphs share one by chance has a probability of 10⁻²⁵.) Then the edges of each new graph are passed on, sorted.
+
+_SEEDS = (np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344))
+"""Two fingerprints of 64 bits each; any different numbers will do (these are digits of π)."""
+
+
+def pack_graphs(
+    codes: NDArray[np.int32], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Find the unique graphs among draws given as lists of edge codes, in any order; `ends` is where each draw ends.
+
+    Returns which unique graph each draw is, numbered as they first appear, and the graphs as in `RunRecord`.
+
+    Examples
+    --------
+    >>> index, offsets, edges = pack_graphs(np.array([5, 1, 1, 5, 7], dtype=np.int32), np.array([2, 4, 5]))
+    >>> index, offsets, edges
+    (array([0, 0, 1]), array([0, 2, 3]), array([1, 5, 7], dtype=int32))
+    """
+    lengths = np.diff(ends, prepend=0).astype(np.int32)
+    graph_index, firsts = number_graphs(fingerprints(codes, lengths))
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[firsts], dtype=np.int64)])
+    block = Block(lengths, np.asarray(codes, np.int32), np.zeros(len(lengths)))
+    return graph_index, offsets, sorted_edges(block, firsts, np.zeros(0, np.int32))
+
+
+class Packed(NamedTuple):
+    """All draws, chain by chain."""
+
+    log_posterior: NDArray[np.float64]
+    """(chain, draw)."""
+    graph_index: Integers
+    """(chain, draw): the graph of each draw; graphs are numbered as they first appear."""
+    graph_offsets: Integers
+    graph_edges: Deferred
+
+
+def pack_store(store: DrawStore, chains: int, draws: int, required: Codes) -> Packed:
+    """Pack the first `draws` draws of every chain; `required` edges are in every graph and not in the store."""
+    lengths = np.empty((chains, draws), np.int32)
+    scores = np.empty((chains, draws))
+    prints = np.empty((2, chains, draws), np.uint64)
+    for chain in range(chains):
+        for start, block in _first_blocks(store, chain, draws):
+            stop = start + len(block.lengths)
+            lengths[chain, start:stop] = block.lengths
+            scores[chain, start:stop] = block.scores
+            prints[:, chain, start:stop] = fingerprints(block.codes, block.lengths)
+    index, firsts = number_graphs(prints.reshape(2, -1))
+    sizes = lengths.ravel()[firsts].astype(np.int64) + required.size
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+    def pieces() -> Iterator[Codes]:
+        for chain in range(chains):
+            for start, block in _first_blocks(store, chain, draws):
+                begin = chain * draws + start
+                low, high = np.searchsorted(firsts, [begin, begin + len(block.lengths)])
+                if high > low:
+                    yield sorted_edges(block, firsts[low:high] - begin, required)
+
+    def whole() -> Codes:
+        return np.concatenate([np.zeros(0, np.int32), *pieces()])
+
+    return Packed(scores, index.reshape(chains, draws), offsets, Deferred(int(offsets[-1]), pieces, whole))
+
+
+def _first_blocks(store: DrawStore, chain: int, draws: int) -> Iterator[tuple[int, Block]]:
+    """Go through the first `draws` draws of a chain: where each block begins, and the block."""
+    start = 0
+    for block in store.blocks(chain):
+        if start == draws:
+            return
+        wanted = min(len(block.lengths), draws - start)
+        if wanted < len(block.lengths):
+            codes = int(block.lengths[:wanted].sum(dtype=np.int64))
+            block = Block(block.lengths[:wanted], block.codes[:codes], block.scores[:wanted])
+        yield start, block
+        start += wanted
+
+
+def fingerprints(codes: Codes, lengths: NDArray[np.int32]) -> Words:
+    """Return two numbers for each graph, which depend on its set of edges only.
+
+    Examples
+    --------
+    >>> first, second = fingerprints(np.array([5, 1, 1, 5, 7], np.int32), np.array([2, 2, 1], np.int32))
+    >>> bool(first[0] == first[1]), bool(first[0] == first[2]), bool(first[0] == second[0])
+    (True, False, False)
+    """
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    words = np.empty((2, len(lengths)), np.uint64)
+    for row, seed in enumerate(_SEEDS):
+        sums = np.zeros(len(codes) + 1, np.uint64)
+        np.cumsum(_scattered(codes.astype(np.uint64) + seed), out=sums[1:])  # wraps around, and so do the differences
+        words[row] = sums[ends[1:]] - sums[ends[:-1]]
+    return words
+
+
+def _scattered(values: Words) -> Words:
+    """Mix the bits of numbers, by the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def number_graphs(prints: Words) -> tuple[Integers, Integers]:
+    """Number graphs as they first appear: return the number of each draw, and the first draw of each number."""
+    first, second = prints
+    order = np.lexsort((second, first))
+    new = np.ones(len(order), bool)
+    new[1:] = (first[order[1:]] != first[order[:-1]]) | (second[order[1:]] != second[order[:-1]])
+    firsts = order[new]  # the sort is stable: the first of each group is the first drawn
+    ranks = np.empty(len(firsts), np.int64)
+    ranks[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
+    index = np.empty(len(order), np.int64)
+    index[order] = ranks[np.cumsum(new) - 1]
+    return index, np.sort(firsts)
+
+
+def sorted_edges(block: Block, chosen: Integers, required: Codes) -> Codes:
+    """Return the sorted edges of some draws of a block, required ones included, one draw after the other."""
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(block.lengths, dtype=np.int64)])
+    sizes = block.lengths[chosen].astype(np.int64)
+    owner = np.repeat(np.arange(len(chosen)), sizes)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    codes = block.codes[np.repeat(ends[chosen], sizes) + within].astype(np.int64)
+    keys = np.concatenate([owner << 32 | codes, *((np.arange(len(chosen)) << 32 | int(code)) for code in required)])
+    return (np.sort(keys) & 0xFFFFFFFF).astype(np.int32)

@@ -7,7 +7,6 @@ often as it was drawn. The two that need only edge probabilities come from `grap
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,8 +20,7 @@ from parnidag.graphs.consensus import consensus as consensus
 from parnidag.graphs.consensus import expected_shd as expected_shd
 from parnidag.graphs.equivalence import compelled_edges, cpdag_codes
 from parnidag.results.convergence import merge_rounding
-from parnidag.results.packing import fingerprints, number_graphs
-from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord, fingerprints, number_graphs
 
 Floats = NDArray[np.float64]
 
@@ -52,28 +50,7 @@ class TopClass(NamedTuple):
 
 
 def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
-    """Return how probable each edge is in the CPDAG of the graph: with its direction compelled, and reversible.
-
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-
-    Returns
-    -------
-    compelled : (n, n) array
-        [i, j] is the probability that i → j is there and compelled: the same in all equivalent graphs.
-    reversible : (n, n) array
-        [i, j] = [j, i] is the probability that i and j are joined by an edge that could as well point the other way.
-
-    Examples
-    --------
-    Draws 0 → 1 and 1 → 0 are equivalent: the data cannot orient the edge.
-
-    >>> compelled, reversible = cpdag_probabilities(_example(2, [[1], [2], [2], []]))
-    >>> compelled.tolist(), reversible.tolist()
-    ([[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.75], [0.75, 0.0]])
-    """
+    """Return how probable each edge is in the CPDAG of the graph: compelled, and (symmetric) reversible."""
     times = _times_drawn(record)
     n = len(record.nodes)
     counts = np.zeros((2, n * n))  # whole numbers, as floats
@@ -87,53 +64,14 @@ def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
 
 
 def path_probabilities(record: RunRecord) -> Floats:
-    """Return the probability of a directed path from each node to each other.
-
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-
-    Returns
-    -------
-    (n, n) array
-        [i, j] is the probability that i is an ancestor of j: that there is a path i → … → j. The diagonal is zero.
-
-    Examples
-    --------
-    The draws 0 → 1 → 2 and 1 → 2:
-
-    >>> path_probabilities(_example(3, [[1, 5], [5]])).tolist()
-    [[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
-    """
+    """Return the probability of a directed path from each node to each other; the diagonal is zero."""
     times = _times_drawn(record)
     counts = count_ancestors(len(record.nodes), record.graph_offsets, record.graph_edges, times)
     return np.ascontiguousarray(counts) / record.graph_index.size
 
 
 def blanket_probabilities(record: RunRecord) -> Floats:
-    """Return the probability that two nodes are in each other's Markov blanket.
-
-    The blanket of a node is its parents, its children, and the other parents of its children: given the blanket, the
-    rest of the graph says nothing more about the node.
-
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-
-    Returns
-    -------
-    (n, n) array
-        Symmetric, with a diagonal of zeros.
-
-    Examples
-    --------
-    In 0 → 1 ← 2 the nodes 0 and 2 share a child; in 0 → 1 → 2 they do not.
-
-    >>> blanket_probabilities(_example(3, [[1, 7], [1, 5]])).tolist()
-    [[0.0, 1.0, 0.5], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]]
-    """
+    """Return the probability that two nodes are in each other's Markov blanket; symmetric, with a diagonal of zeros."""
     times = _times_drawn(record)
     counts = count_blankets(len(record.nodes), record.graph_offsets, record.graph_edges, times)
     return counts / record.graph_index.size
@@ -168,20 +106,8 @@ def _times_drawn(record: RunRecord) -> NDArray[np.int64]:
 def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
     """Return the distinct stored graphs with the highest log posterior, best first.
 
-    A run may have met a better one between stored draws (`RunRecord.best_edges`). Log posteriors that differ by
-    rounding only are equal; equally good graphs come in the order of their edge codes, whichever was drawn first.
-
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-    k : int
-        How many; fewer are returned if there are fewer.
-
-    Examples
-    --------
-    >>> [(graph.log_posterior, graph.share) for graph in top_graphs(_example(2, [[1], [], [1], [2]]), 2)]
-    [(1.0, 0.5), (1.0, 0.25)]
+    Log posteriors that differ by rounding only are equal; equally good graphs come in the order of their edge codes,
+    whichever was drawn first.
     """
     times = _times_drawn(record)
     _check_k(k)
@@ -202,24 +128,8 @@ def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
 def top_classes(record: RunRecord, k: int) -> list[TopClass]:
     """Return the equivalence classes that were drawn most often, the most frequent first.
 
-    Parameters
-    ----------
-    record : RunRecord
-        A result with stored draws.
-    k : int
-        How many; fewer are returned if there are fewer.
-
-    Returns
-    -------
-    list of TopClass
-        The CPDAG (a reversible edge has both directions set), the share of draws, and the number of distinct graphs of
-        the class among the draws. Equally frequent classes come in the order of their edge codes.
-
-    Examples
-    --------
-    >>> [(top.adjacency.astype(int).tolist(), top.share, top.n_graphs) for top in top_classes(
-    ...     _example(2, [[1], [], [1], [2]]), 1)]
-    [([[0, 1], [1, 0]], 0.75, 2)]
+    In a CPDAG a reversible edge has both directions set. Equally frequent classes come in the order of their edge
+    codes.
     """
     times = _times_drawn(record)
     _check_k(k)
@@ -262,22 +172,3 @@ def _codes(record: RunRecord, graph: int) -> NDArray[np.int32]:
 def _check_k(k: int) -> None:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise ParnidagError(f"k: must be a whole number of at least 1, not {k!r}")
-
-
-def _example(n_nodes: int, draws: list[list[int]]) -> RunRecord:
-    """Return a record of one chain with the given lists of edge codes, for the examples above."""
-    index, offsets, edges = pack_graphs(
-        np.array([code for draw in draws for code in draw], np.int32), np.cumsum([len(draw) for draw in draws])
-    )
-    return RunRecord(
-        nodes=tuple(str(node) for node in range(n_nodes)),
-        log_posterior=np.array([[float(len(draw)) for draw in draws]]),
-        graph_index=index[None],
-        graph_offsets=offsets,
-        graph_edges=edges,
-        edge_codes=np.zeros(0, np.int32),
-        batch_counts=np.zeros((1, 0, 0), np.int64),
-        batch_iterations=np.zeros((1, 0), np.int64),
-        best_edges=np.zeros(0, np.int32),
-        best_log_posterior=math.nan,
-    )

@@ -1,26 +1,38 @@
-"""The verdict on a run in words: which finding is the gravest, and what to do about each."""
+"""The verdict on a run in words: which finding is the gravest, what to do about each, and which chains go together."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats
-from parnidag.results.mode_words import edge_label, node_list, same_start_note, separation, separation_advice
-from parnidag.results.modes import same_start
+from parnidag.results.modes import ModeGroup, least_stay, same_start
 from parnidag.results.record import RunRecord
 
 RHAT_LIMIT = 1.05
-"""Above it the halves of the chains differ by more than their own noise. A stricter 1.01 is usual for a few parameters;
-here the worst of thousands of edges is taken, which exceeds 1.01 by chance alone."""
+"""R-hat of an edge is √(1 + B/W): B is the variance of its frequency between half-chains, W = p(1 − p) that of a single
+iteration. So it says how far half-chains differ, not whether that is more than their noise: 1.05 is a standard
+deviation of 0.16 between them at p = ½, and of 0.1 at p = 0.1. The usual 1.01 (0.07 at p = ½) is for a few parameters;
+the worst of thousands of edges exceeds it in sound runs of ordinary length."""
 
 DISAGREEMENT_LIMIT = 0.1
-"""Two chains whose probabilities of an edge differ by more than this can put it into different classes of evidence."""
+"""Chains whose probabilities of an edge differ by more than this are said to disagree. It is an absolute difference:
+where an edge has a small prior, chains can agree by this measure and still put it into different classes of evidence
+(at a prior of 0.01 "excluded" ends at 0.001 and "included" begins at 0.09), which `evidence_unsure` counts."""
 
 ESS_LIMIT_PER_CHAIN = 50.0
 """With fewer effective draws of the log posterior a chain, R-hat itself is too noisy to be believed."""
+
+HEIGHT_LIMIT = math.log(20.0)
+"""A mode this far below another in log posterior has a twentieth of its weight, if both are equally wide."""
+
+SHOWN_GROUPS = 3
+SHOWN_NODES = 6
+SHOWN_CHAINS = 8
+SHOWN_SPLIT = 4
 
 
 def exact_verdict() -> dict[str, Any]:
@@ -98,7 +110,7 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
             f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
             "with more chains, or with another sampler"
         ]
-    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}))
+    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}), least_stay(record))
     slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
     if slow:
         advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")
@@ -106,16 +118,13 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
 
 
 def _about_starts(record: RunRecord, n_chains: int) -> list[str]:
-    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out.
-
-    Searches that end at the same graph independently are evidence, not a want of it.
-    """
-    searched = record.settings.get("start") == "searched"
-    edges = same_start(record) if n_chains > 1 and not searched else None
+    """Say so if all chains started from one graph: what none of them met, their agreement does not rule out."""
+    edges = same_start(record) if n_chains > 1 else None
     if edges is None:
         return []
     required = int(dict(record.settings.get("prior") or {}).get("required_edges", 0))
-    return [same_start_note(n_chains, len(edges), len(edges) == required)]
+    searched = record.settings.get("start") == "searched"
+    return [same_start_note(n_chains, len(edges), len(edges) == required, searched)]
 
 
 def _anything_moved(record: RunRecord) -> bool:
@@ -144,3 +153,170 @@ def shown(value: float | None, digits: int = 2) -> str:
     if value is None:
         return "–"
     return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
+
+
+# ── nodes at which chains disagree, and chains that go together; chains count from 1 in words ─────────────────────────
+
+
+def edge_label(parent: str, child: str) -> str:
+    """Return "parent → child", each name cut to a length that fits a line.
+
+    Examples
+    --------
+    >>> edge_label("PKC", "P38")
+    'PKC → P38'
+    """
+    return f"{_cut(parent)} → {_cut(child)}"
+
+
+def _cut(name: str, width: int = 24) -> str:
+    name = " ".join(name.split()) or repr(name)
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def listed(items: Sequence[str], most: int) -> str:
+    """Join words with commas; what is beyond the first `most` is only counted.
+
+    Examples
+    --------
+    >>> listed(["A", "B", "C"], 3), listed(["A", "B", "C", "D"], 2)
+    ('A, B and C', 'A, B and 2 more')
+    """
+    if len(items) > most:
+        return f"{', '.join(items[:most])} and {len(items) - most} more"
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def node_list(nodes: Sequence[str]) -> str:
+    """Name the nodes, not too many of them."""
+    return listed([_cut(node) for node in nodes], SHOWN_NODES)
+
+
+def chain_list(chains: Sequence[int]) -> str:
+    """Name chains by number.
+
+    Examples
+    --------
+    >>> chain_list([0, 2, 3])
+    '1, 3 and 4'
+    """
+    return listed([str(chain + 1) for chain in chains], SHOWN_CHAINS)
+
+
+def split_of_chains(chain_groups: Sequence[Sequence[int]]) -> str:
+    """Say which chains go together.
+
+    Examples
+    --------
+    >>> split_of_chains([[0, 2], [1, 3]])
+    'chains 1 and 3 | 2 and 4'
+    """
+    if len(chain_groups) <= SHOWN_SPLIT:
+        return "chains " + " | ".join(map(chain_list, chain_groups))
+    shown = chain_groups[: SHOWN_SPLIT - 1]
+    return f"{split_of_chains(shown)} | and {len(chain_groups) - len(shown)} more modes"
+
+
+def separation(groups: Sequence[ModeGroup], chain_groups: Sequence[Sequence[int]]) -> str:
+    """Say that chains sit in separated modes: how many, which chains, at which nodes."""
+    nodes = dict.fromkeys(node for group in groups if group.kind == "separated" for node in group.nodes)
+    return (
+        f"chains sit in {len(chain_groups)} separated modes ({split_of_chains(chain_groups)}), "
+        f"at nodes {node_list(list(nodes))}"
+    )
+
+
+def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any], stay: float) -> list[str]:
+    """Say what separated modes mean for the result, and what to try; `stay` is the least that a stay lasts."""
+    separated = [group for group in groups if group.kind == "separated"]
+    stayed = all(group.by_start for group in separated)
+    reason = "each chain stays where it started" if stayed else "no chain was seen to cross between modes"
+    advice = [
+        f"{reason}, so a stay lasts about {float(f'{stay:.2g}'):,.0f} iterations or more: try "
+        f"{_other_samplers(sampler)}, and more chains to find more of the modes; only a run of many such stays would "
+        "weigh them"
+    ]
+    heights = _about_heights(separated[0])
+    if heights:
+        where = "" if len(separated) == 1 else f"at {node_list(separated[0].nodes)} "
+        advice.append(where + heights)
+    return advice
+
+
+def _other_samplers(sampler: dict[str, Any]) -> str:
+    """Name samplers that cross between modes more easily than the one that was used."""
+    name = sampler.get("name")
+    try_next = []
+    if name != "PARNI":
+        try_next.append("samplers.PARNI()")
+    elif _paper_alone(sampler.get("moves")) or sampler.get("eta") == "paper" or sampler.get("kernel") == "printed":
+        try_next.append("samplers.PARNI() with its default moves")
+    if name != "PartitionMCMC":
+        try_next.append("samplers.PartitionMCMC()")
+    return " or ".join(try_next)
+
+
+def _paper_alone(moves: object) -> bool:
+    """Are there no moves but PARNI's own?"""
+    return moves == "paper" or (isinstance(moves, dict) and len(moves) < 2)
+
+
+def _about_heights(group: ModeGroup) -> str:
+    """Compare the mean log posteriors of the groups of chains; an empty string if they are unknown."""
+    if group.log_posterior_gap is None or group.log_posterior_gap_error is None:
+        return ""
+    figures = list(zip(group.chain_groups, group.log_posterior_gap, group.log_posterior_gap_error, strict=True))
+    low = [figure for figure in figures if figure[1] - 2.0 * figure[2] > HEIGHT_LIMIT]
+    high = [figure for figure in figures if figure not in low]
+    said = []
+    if len(high) > 1:
+        which = "the modes" if not low else split_of_chains([chains for chains, _, _ in high])
+        _, gap, error = max(high, key=lambda figure: figure[1])
+        said.append(
+            f"{which} are about equally high (mean log posterior {gap:.1f} ± {error:.1f} apart): "
+            f"{'both' if len(high) == 2 else 'all'} matter, and the run cannot weigh them"
+        )
+    said += [
+        f"{_subject(chains)} {gap:.1f} ± {error:.1f} below the best in mean log posterior: "
+        f"probably a local mode that {'it' if len(chains) == 1 else 'they'} cannot leave"
+        for chains, gap, error in low[: 2 if not said else 1]
+    ]
+    return "; ".join(said)
+
+
+def _subject(chains: Sequence[int]) -> str:
+    return f"chain {chain_list(chains)} sits" if len(chains) == 1 else f"chains {chain_list(chains)} sit"
+
+
+def group_lines(groups: Sequence[ModeGroup]) -> list[tuple[str, str]]:
+    """Describe the first groups of nodes, each by its kind and a sentence."""
+    lines: list[tuple[str, str]] = []
+    for group in groups[:SHOWN_GROUPS]:
+        parent, child, by_chain = group.edges[0]
+        shown = "  ".join(f"{probability:.2f}" for probability in by_chain[:SHOWN_CHAINS])
+        worst = f"{edge_label(parent, child)} {shown}{' …' * (len(by_chain) > SHOWN_CHAINS)}"
+        parts = [f"{node_list(group.nodes)}: {worst}"]
+        if group.kind == "separated":
+            parts += [split_of_chains(group.chain_groups)] + ["each where it started"] * bool(group.by_start)
+        lines.append((group.kind, "; ".join(parts)))
+    if len(groups) > SHOWN_GROUPS:
+        lines.append(("", f"and {len(groups) - SHOWN_GROUPS} more groups of nodes: see .modes"))
+    return lines
+
+
+def same_start_note(n_chains: int, edges: int, only_required: bool, searched: bool) -> str:
+    """Say how little agreement proves when all chains began at one graph."""
+    if searched:
+        return (
+            f"all {n_chains} chains started from the same graph, the best that searches of one shared search space "
+            "found: a mode that no search met would not show in their agreement"
+        )
+    if only_required:
+        where = "the graph without edges" if edges == 0 else "the required edges alone"
+        return (
+            f"all {n_chains} chains started from {where}, as is common; chains that start apart test agreement harder"
+        )
+    return (
+        f"all {n_chains} chains started from the same graph, so that they agree is weak evidence: "
+        "a mode that none of them met would not show; chains that start apart test it harder"
+    )

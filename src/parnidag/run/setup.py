@@ -33,6 +33,8 @@ class Setup:
     searched: bool
     """Does every chain start where a search of its own ended?"""
     space: SearchSpace | None
+    space_given: bool
+    """Did the user choose the space?"""
     prior: Floats
     """How probable each edge is before the data."""
 
@@ -48,6 +50,7 @@ class Setup:
         facts = {
             "plus_one": prepared.tables is not None and prepared.tables.plus_one,
             "space": None if self.space is None else self.space.describe(),
+            "space_given": self.space_given,
             "found": None if prepared.space is None else prepared.space.describe(),
         }
         arrays: dict[str, NDArray[Any]] = {name: array for name, array in matrices.items() if array is not None}
@@ -65,7 +68,8 @@ class Setup:
         if "tables" in arrays:
             tables = build_tables(target, arrays["tables"], plus_one=facts["plus_one"], memory=memory)
         prepared = Prepared(considered=arrays.get("considered"), tables=tables, warm=arrays.get("warm"), space=found)
-        return Setup(target, sampler, prepared, list(arrays["starts"]), searched, space, arrays["prior"])
+        starts, given, prior = list(arrays["starts"]), facts["space_given"], arrays["prior"]
+        return Setup(target, sampler, prepared, starts, searched, space, given, prior)
 
 
 def starts_from_searches(sampler: Sampler, starts: list[Adjacency] | None) -> bool:
@@ -107,9 +111,8 @@ def prepare(
     target.check_score()
     found = prepared.starts if starts is None else starts
     assert found is not None
-    return Setup(
-        target, sampler, prepared, found, starts_from_searches(sampler, starts), prepared.space or space, prior
-    )
+    searched, space = starts_from_searches(sampler, starts), prepared.space or space
+    return Setup(target, sampler, prepared, found, searched, space, given is not None, prior)
 
 
 def first_logs(setup: Setup, plan: Plan) -> list[ChainLog]:
