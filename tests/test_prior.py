@@ -258,13 +258,12 @@ def test_description_lists_exactly_the_limit_in_full():
 @pytest.mark.parametrize("h", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", 0.5j, np.bool_(True)])
 def test_h_outside_its_range(h):
     message = refusal_when_made(h=h)
-    assert f"h={h!r}" in message
-    assert "between 0 and 1" in message
+    assert message == f"h must be a number between 0 and 1 (both excluded), or None for 1/n, got {h!r}"
 
 
 @pytest.mark.parametrize("bound", [-1, 1.0, True, "2", np.array([1, 2])])
 def test_max_parents_that_are_no_count(bound):
-    assert "max_parents=" in refusal_when_made(max_parents=bound)
+    assert refusal_when_made(max_parents=bound).startswith("max_parents must be a whole number, 0 or more")
 
 
 @pytest.mark.parametrize("argument", ["forbidden", "required"])

@@ -20,7 +20,8 @@ from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
 from parnidag.exact_solver import sums as referee
 from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.exact_solver.draws import draw_graphs
-from parnidag.graphs.adjacency import Adjacency, check_adjacency
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.graphs.graph import as_graph
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.results.assemble import record_of_run, record_of_solution, software
 from parnidag.results.netcdf import load, save_record
@@ -80,17 +81,18 @@ def sample(
     sampler
         `samplers.PARNI()` by default; also `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC` and `IterativeMCMC`.
     space
-        Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an adjacency matrix, a networkx graph, a
-        result of causal-learn's PC or GES, or an earlier `Posterior`. PARNI and REV look there first, and every other
-        edge stays possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the
-        space after it has grown. A skeleton has no directions. None: all parents up to 12 nodes, beyond that a PC
-        skeleton grown by iterative expansion. ADR and MC3 have no space.
+        Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an earlier `Posterior`, or any graph that
+        `as_graph` reads, such as an adjacency matrix, a CPDAG, a networkx graph or a result of causal-learn. Of a graph
+        both directions of every edge are considered. PARNI and REV look there first, and every other edge stays
+        possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the space after
+        it has grown. None: all parents up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR and
+        MC3 have no space.
     start
         Where chains start. None: each at the best graph of a search of its own (ADR and MC3 at the graph without
-        edges). ``"empty"`` for the graph without edges (but those required), a graph (adjacency matrix with [i, j]
-        meaning i → j, or a `networkx.DiGraph` with the column names as nodes), a list of one graph for each chain, or
-        an earlier `Posterior`, whose last draws are taken. Chains that start from the same good graph agree for that
-        reason alone: convergence is better judged from different starts.
+        edges). ``"empty"`` for the graph without edges (but those required), a DAG in any form that `as_graph` reads,
+        such as ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a `networkx.DiGraph`, a list of
+        one graph for each chain, or an earlier `Posterior`, whose last draws are taken. Chains that start from the same
+        good graph agree for that reason alone: convergence is better judged from different starts.
     draws
         Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these.
     tune
@@ -374,7 +376,7 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] 
         return None
     if isinstance(start, str) and start == "empty":
         return [target.required] * chains
-    if isinstance(start, str):
+    if isinstance(start, str) and "." not in start:
         raise ParnidagError(f'start must be "empty", a graph, an earlier posterior or None, got {start!r}')
     if isinstance(start, Posterior):
         if tuple(start.nodes) != target.names:
@@ -384,34 +386,32 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] 
             raise ParnidagError("start is a posterior without stored graphs")
         graphs = [start.graph_at(chain % len(start.log_posterior), last) for chain in range(chains)]
     else:
-        starts = list(start) if _is_one_a_chain(start) else [start] * chains
+        starts = list(start) if _is_one_per_chain(start) else [start] * chains
         if len(starts) != chains:
             raise ParnidagError(f"start has {len(starts)} graphs for {chains} chains")
-        graphs = [_as_graph(graph, target) for graph in starts]
+        graphs = [_start_graph(graph, target.names) for graph in starts]
     for graph in graphs:
         target.check_graph(graph, "start")
     return graphs
 
 
-def _is_one_a_chain(start: Any) -> bool:
-    """Is `start` a list of graphs, or a three-dimensional array of them?"""
-    if isinstance(start, (list, tuple)):
-        return len(start) > 0 and (hasattr(start[0], "edges") or np.ndim(start[0]) == 2)
-    return isinstance(start, np.ndarray) and start.ndim == 3
+def _is_one_per_chain(start: object) -> bool:
+    """Is `start` a list of graphs, or a three-dimensional array of them, rather than the rows or the edges of one?"""
+    if isinstance(start, np.ndarray):
+        return start.ndim == 3
+    sequences = (list, tuple, np.ndarray)
+    if not isinstance(start, (list, tuple)) or not start:
+        return False
+    return not isinstance(start[0], sequences) or any(isinstance(row, sequences) for row in start[0])
 
 
-def _as_graph(start: Any, target: Target) -> Adjacency:
-    if hasattr(start, "edges") and hasattr(start, "nodes"):  # a networkx graph, without importing networkx
-        start = _matrix_of(start, target.names)
-    return check_adjacency(start, target.n_nodes, "start")
-
-
-def _matrix_of(graph: Any, names: tuple[str, ...]) -> Adjacency:
-    """Return the adjacency matrix of a networkx graph on the columns of the data."""
-    if set(graph.nodes) != set(names) or not graph.is_directed():
-        raise ParnidagError("start must be a directed graph whose nodes are the columns of the data")
-    place = {name: k for k, name in enumerate(names)}
-    matrix = np.zeros((len(names), len(names)), bool)
-    for parent, child in graph.edges():
-        matrix[place[parent], place[child]] = True
-    return matrix
+def _start_graph(value: object, names: tuple[str, ...]) -> Adjacency:
+    graph = as_graph(value, names, "start")
+    if graph.undirected:
+        one, other = graph.undirected[0]
+        raise ParnidagError(
+            f"start leaves the direction of {one} — {other} open; chains start at a DAG, such as posterior.best"
+        )
+    if not graph.is_acyclic:
+        raise ParnidagError("start has a directed cycle, so it is not a DAG")
+    return graph.adjacency

@@ -206,9 +206,9 @@ def as_graph(value: object, nodes: Sequence[str] | None = None, argument: str = 
     ----------
     value
         A `Graph`; an n × n array of 0 and 1, or a data frame of them with names, rows being parents and columns
-        children; a networkx.DiGraph; a list of (parent, child) pairs, by name or by number from 0 on; causal-learn's
-        GeneralGraph or the result it came in; a `Simulation`; or the path of an adjacency CSV file, as `Graph.to_csv`
-        writes it.
+        children; a networkx.DiGraph, of pgmpy or not; a list of (parent, child) pairs, by name or by number from 0 on;
+        causal-learn's GeneralGraph or the result it came in; a `Simulation`; or the path of an adjacency CSV file, as
+        `Graph.to_csv` writes it.
     nodes : sequence of str, optional
         The nodes and their order in the result: what has names is put in this order, what has none gets these names.
         By default those of the graph, or X0, X1 … if it has none. For a list of pairs they must be given.
@@ -248,6 +248,8 @@ def as_graph(value: object, nodes: Sequence[str] | None = None, argument: str = 
 
 def graph_of(reading: Reading, nodes: Sequence[str], argument: str) -> Graph:
     """Put what was read on these nodes, and find out what kind of graph it is."""
+    if reading.no_directions is not None:
+        raise ParnidagError(f"{argument}: {reading.no_directions}")
     matrix = settle(reading, nodes, argument)
     _refuse_loops(matrix, nodes, argument)
     return Graph(tuple(nodes), matrix, _kind_of(matrix, reading.kind))

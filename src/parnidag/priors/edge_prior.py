@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import as_whole, is_number, number, whole
 from parnidag._util.text import shorten
-from parnidag.errors import PriorError
-from parnidag.graphs.nodes import (
-    SIZE_ADVICE,
-    Edge,
-    Node,
-    Nodes,
-    as_index,
-    checked_edge,
-    checked_node,
-    refuse_repeated,
-)
+from parnidag.errors import ParnidagError, PriorError
+from parnidag.graphs.matrices import frame_parts, is_frame, is_zero_one
+from parnidag.graphs.read import read_graph
 from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED
+from parnidag.priors.nodes import SIZE_ADVICE, Edge, Node, Nodes, checked_edge, checked_node, refuse_repeated
 
 MOST_LOG_ODDS = 1e4
 """Largest log odds of one edge: beyond any evidence, yet far from swallowing the digits of a score."""
@@ -61,8 +54,8 @@ class EdgePrior:
         Odds weight of an edge, in (0, 1); None (default) means 1/n for n nodes. It is not the prior probability of
         an edge: graphs with cycles have no weight, so that is smaller (n = 11 and h = 1/11 give 0.07776).
     forbidden
-        Edges in no graph: pairs, an n × n boolean array, or a boolean data frame whose labels are nodes.
-        The diagonal of an array means nothing.
+        Edges in no graph: pairs, an n × n boolean array, a boolean data frame whose labels are nodes, or a graph of
+        parnidag, networkx or causal-learn. The diagonal of an array means nothing; an undirected edge counts both ways.
     required
         Edges in every graph, given like `forbidden`.
     tiers
@@ -93,12 +86,12 @@ class EdgePrior:
     def __post_init__(self) -> None:
         # Stored in one checked form, so that generators are read once and later changes to an array do not matter.
         for argument, value in (
-            ("h", _checked_h(self.h)),
+            ("h", None if self.h is None else _checked_h(self.h)),
             ("forbidden", _checked_edges(self.forbidden, "forbidden")),
             ("required", _checked_edges(self.required, "required")),
             ("tiers", _checked_tiers(self.tiers)),
             ("log_odds", _checked_log_odds(self.log_odds)),
-            ("max_parents", _checked_max_parents(self.max_parents)),
+            ("max_parents", None if self.max_parents is None else _checked_max_parents(self.max_parents)),
         ):
             object.__setattr__(self, argument, value)
         if isinstance(self.required, np.ndarray) and self.required.diagonal().any():
@@ -174,9 +167,9 @@ class EdgePrior:
         tiers = [[nodes.names[place] for place in tier] for tier in nodes.places(self.tiers)]
         return {
             "h": resolved.h,
-            "forbidden": nodes.named(forbidden, MOST_LISTED_EDGES),
+            "forbidden": nodes.named(forbidden)[:MOST_LISTED_EDGES],
             "forbidden_edges": int(forbidden.sum()),
-            "required": nodes.named(required, MOST_LISTED_EDGES),
+            "required": nodes.named(required)[:MOST_LISTED_EDGES],
             "required_edges": int(required.sum()),
             "tiers": None if self.tiers is None else tiers,
             "forbidden_by_tiers": int(nodes.against_tiers(self.tiers).sum()),
@@ -189,33 +182,26 @@ class EdgePrior:
 # Checks that need no names
 
 
-def _checked_h(h: object) -> float | None:
-    if h is None:
-        return None
-    if isinstance(h, (bool, np.bool_)) or not isinstance(h, Real) or not 0 < float(h) < 1:
-        raise PriorError(f"h={h!r} must be a number between 0 and 1 (both excluded), or None for 1/n")
-    return float(h)
+def _checked_h(h: object) -> float:
+    return number(h, "h", above=0, below=1, or_none="or None for 1/n", error=PriorError)
 
 
-def _checked_max_parents(max_parents: object) -> int | None:
-    if max_parents is None:
-        return None
-    count = as_index(max_parents)
-    if count is None or count < 0:
-        raise PriorError(f"max_parents={max_parents!r} must be a whole number from 0 on, or None for no bound")
-    return count
+def _checked_max_parents(max_parents: object) -> int:
+    return whole(max_parents, "max_parents", or_none="or None for no bound", error=PriorError)
 
 
-def _checked_edges(edges: object, argument: str) -> Edges:
+def _checked_edges(edges: Any, argument: str) -> Edges:
     if edges is None:
         return ()
-    if _is_frame(edges):
+    if is_frame(edges):
         rows, columns, values = _frame_parts(edges, argument)
-        if values.dtype.kind != "b":
+        if not is_zero_one(values):
             raise PriorError(f"{argument}: a data frame must hold booleans, not {values.dtype}")
-        if argument == "forbidden" and rows == columns:
-            values = values & ~np.eye(len(rows), dtype=bool)
+        if argument == "forbidden":
+            values = values.astype(bool) & ~_same_label(rows, columns)
         return tuple(checked_edge((rows[i], columns[j]), argument) for i, j in np.argwhere(values).tolist())
+    if any(hasattr(edges, name) for name in ("nodes", "adjacency", "G")):
+        return _edges_of_graph(edges, argument)
     if isinstance(edges, np.ndarray):
         if edges.dtype.kind == "b" and edges.ndim == 2 and edges.shape[0] == edges.shape[1]:
             return _frozen_copy(edges)
@@ -228,6 +214,17 @@ def _checked_edges(edges: object, argument: str) -> Edges:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise PriorError(f"{argument}={edges!r} must be a list of (parent, child) pairs")
     return tuple(checked_edge(edge, argument) for edge in edges)
+
+
+def _edges_of_graph(graph: object, argument: str) -> Edges:
+    try:
+        reading = read_graph(graph, argument)
+    except ParnidagError as error:
+        raise PriorError(str(error)) from error
+    if reading.labels is None:
+        return _frozen_copy(reading.matrix)
+    labels = [_label(label) for label in reading.labels]
+    return tuple(checked_edge((labels[i], labels[j]), argument) for i, j in np.argwhere(reading.matrix).tolist())
 
 
 def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
@@ -251,11 +248,9 @@ def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
 def _checked_log_odds(log_odds: object) -> dict[Edge, float] | NDArray[np.float64] | None:
     if log_odds is None:
         return None
-    if _is_frame(log_odds):
+    if is_frame(log_odds):
         rows, columns, values = _frame_parts(log_odds, "log_odds")
-        values = _checked_numbers(values)
-        if rows == columns:
-            values = np.where(np.eye(len(rows), dtype=bool), 0.0, values)
+        values = np.where(_same_label(rows, columns), 0.0, _checked_numbers(values))
         entries = np.argwhere(values != 0).tolist()
         return {checked_edge((rows[i], columns[j]), "log_odds"): float(values[i, j]) for i, j in entries}
     if isinstance(log_odds, Mapping):
@@ -285,12 +280,12 @@ def _checked_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _checked_number(x: object, what: str) -> float:
-    if isinstance(x, (bool, np.bool_)) or not isinstance(x, Real):
+    if not is_number(x):
         raise PriorError(f"{what} has {x!r}, which is not a number")
-    if not math.isfinite(x):
+    if not math.isfinite(x):  # type: ignore[arg-type]
         advice = "; use forbidden= or required= for certainty" if what.startswith("log_odds") else ""
         raise PriorError(f"{what} has {x!r}, which is not finite{advice}")
-    return float(x)
+    return float(x)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -340,22 +335,19 @@ def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, nam
 # Small helpers
 
 
-def _is_frame(value: object) -> bool:
-    """Tell a data frame (pandas or polars) by its shape, since this module imports neither."""
-    return hasattr(value, "columns") and hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 2
-
-
 def _frame_parts(frame: Any, argument: str) -> tuple[list[Node], list[Node], NDArray[Any]]:
-    columns = [_label(label) for label in frame.columns]
-    rows = [_label(label) for label in frame.index] if hasattr(frame, "index") else columns
-    values = np.asarray(frame.to_numpy())
-    if values.shape != (len(rows), len(columns)) or len(rows) != len(columns):
+    rows, columns, values = frame_parts(frame)
+    if len(rows) != len(columns):
         raise PriorError(f"{argument}: a data frame must be n × n ({SIZE_ADVICE}); got shape {values.shape}")
-    return rows, columns, values
+    return [_label(label) for label in rows], [_label(label) for label in columns], values
+
+
+def _same_label(rows: Sequence[Node], columns: Sequence[Node]) -> NDArray[np.bool_]:
+    return np.array([[row == column for column in columns] for row in rows], dtype=bool)
 
 
 def _label(label: object) -> Node:
-    index = as_index(label)
+    index = as_whole(label)
     return str(label) if index is None else index
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from parnidag._util.checks import as_whole
 from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.dag import Dag, drop_parents, take_parents
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.types import Codes, Floats, Integers, int64
@@ -28,7 +28,7 @@ class DrawingSampler(RestrictedSampler):
         super().__post_init__()
         if self.graph_every is None:
             return
-        count = as_index(self.graph_every)
+        count = as_whole(self.graph_every)
         if count is None or count < 1:
             raise ParnidagError(f"graph_every must be a whole number, 1 or more, or None, got {self.graph_every!r}")
 

@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import as_whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, random_topological_order
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.dag import ONE
 from parnidag.kernels.jit import entry
 from parnidag.kernels.problem import FREE
@@ -64,7 +64,7 @@ STEPS_BETWEEN = 10
 
 def check_expansion(by: object, threshold: object, max_candidates: object) -> None:
     """Refuse settings of an expansion that make no sense."""
-    most = 1 if max_candidates is None else as_index(max_candidates)
+    most = 1 if max_candidates is None else as_whole(max_candidates)
     if most is None or not 1 <= most <= LARGEST_SUBSETS:
         raise ParnidagError(
             f"max_candidates must be a whole number from 1 to {LARGEST_SUBSETS}, or None, got {max_candidates!r}"

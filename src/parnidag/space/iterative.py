@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from typing import Any, Literal
 
+from parnidag._util.checks import as_whole
 from parnidag.data.table import as_data
 from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.types import is_number
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores.base import Score
@@ -75,7 +75,7 @@ def iterative(
     check_expansion(by, threshold, max_candidates)
     if not is_number(memory) or not float(memory) > 0.0:
         raise ParnidagError(f"memory must be a positive number of bytes, got {memory!r}")
-    number = secrets.randbits(32) if seed is None else as_index(seed)
+    number = secrets.randbits(32) if seed is None else as_whole(seed)
     if number is None or number < 0:
         raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
     table = as_data(data)

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from parnidag._util.checks import as_whole
 from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.types import Flags, Floats, Integers, int64, is_number
 from parnidag.space.pc_discrete import CountTests
@@ -165,7 +165,7 @@ def _checked_alpha(alpha: object) -> float:
 def _checked_bound(max_conditioning: object) -> int | None:
     if max_conditioning is None:
         return None
-    size = as_index(max_conditioning)
+    size = as_whole(max_conditioning)
     if size is None or size < 0:
         raise ParnidagError(
             f"max_conditioning={max_conditioning!r} must be a whole number from 0 on, or None for no bound"

@@ -1,14 +1,14 @@
-"""Nodes by name or by index: what a node, an edge or a matrix of edges means among the nodes of the data."""
+"""Nodes by name or by index: what a node, an edge or a matrix of edges of a prior means among the nodes of the data."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import as_whole
 from parnidag._util.text import did_you_mean
 from parnidag.errors import PriorError
 
@@ -84,9 +84,9 @@ class Nodes:
             tier_of[tier] = number
         return np.asarray(np.greater.outer(tier_of, tier_of))
 
-    def named(self, mask: NDArray[np.bool_], most: int) -> list[list[str]]:
-        """List the marked edges as pairs of names, row by row; no more than `most`."""
-        return [[self.names[i], self.names[j]] for i, j in np.argwhere(mask)[:most].tolist()]
+    def named(self, mask: NDArray[np.bool_]) -> list[list[str]]:
+        """List the marked edges as pairs of names, row by row."""
+        return [[self.names[i], self.names[j]] for i, j in np.argwhere(mask).tolist()]
 
     def arrow(self, edge: Sequence[int]) -> str:
         """Write an edge as "parent → child"."""
@@ -116,7 +116,7 @@ def checked_node(node: object, argument: str) -> Node:
     """Check that a node is given by a name or by an index from 0 on."""
     if isinstance(node, str):
         return str(node)
-    index = as_index(node)
+    index = as_whole(node)
     if index is None:
         raise PriorError(f"{argument}: {node!r} is not a node; give its name (str) or its index (int)")
     if index < 0:
@@ -131,19 +131,3 @@ def refuse_repeated(nodes: Sequence[Node]) -> None:
         if node in seen:
             raise PriorError(f"tiers: {node!r} is listed twice; a node belongs to one tier")
         seen.add(node)
-
-
-def as_index(value: object) -> int | None:
-    """Read a whole number of any type, None if it is not one; booleans are not.
-
-    Examples
-    --------
-    >>> as_index(np.uint8(3)), as_index(3.0), as_index(True)
-    (3, None, None)
-    """
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:  # arrays have `__index__` but most refuse to be one
-        return None
