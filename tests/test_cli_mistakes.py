@@ -51,7 +51,7 @@ MISTAKES = [
     (["sample", "data.csv", "--forbid", "A"], "--forbid 'A'"),
     (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
     (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
-    (["sample", "data.csv", "--h", "2"], "h=2"),
+    (["sample", "data.csv", "--h", "2"], "h must be a number between 0 and 1"),
     (["sample", "data.csv", "--threshold", "1.5"], "--threshold 1.5"),
     (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "there is no folder nowhere"),
     (["sample", "data.csv", "-o", "posterior.csv"], "netCDF"),
@@ -65,7 +65,7 @@ MISTAKES = [
     (["simulate", "-o", "nowhere/data.csv"], "there is no folder nowhere"),
     (["simulate", "-o", "new.csv", "--edges", "1000"], "edges=1000"),
     (["simulate", "-o", "new.csv", "--truth", "new.csv"], "would overwrite"),
-    (["demo", "--rows", "0"], "rows=0"),
+    (["demo", "--rows", "0"], "rows must be a whole number, 1 or more, got 0"),
 ]
 
 

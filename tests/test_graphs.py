@@ -66,7 +66,7 @@ def test_nobody_can_change_a_graph():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "tree"}, "kind='tree' must be"),
+        ({"kind": "tree"}, "kind must be one of 'dag', 'cpdag', 'digraph', got 'tree'"),
         ({"nodes": ("a", "b", "c", "a")}, "nodes: every node needs a name of its own; repeated are 'a'"),
         ({"nodes": "abcd"}, "nodes: the nodes must be a list of names"),
         ({"nodes": (1, 2, 3, 4)}, "nodes: the nodes must be a list of names"),
@@ -82,9 +82,9 @@ def test_nobody_can_change_a_graph():
         ({"probabilities": np.zeros((3, 3))}, r"probabilities: the matrix must be 4 × 4, got shape \(3, 3\)"),
         ({"probabilities": np.full((4, 4), 1.1)}, "probabilities: the matrix must hold numbers from 0 to 1"),
         ({"probabilities": np.full((4, 4), np.nan)}, "probabilities: the matrix must hold numbers from 0 to 1"),
-        ({"probability": 1.5}, "probability=1.5 must be a number from 0 to 1"),
-        ({"probability": "high"}, "probability='high' must be a number from 0 to 1"),
-        ({"log_posterior": float("nan")}, "log_posterior=nan must be a finite number"),
+        ({"probability": 1.5}, "probability must be a number from 0 to 1, got 1.5"),
+        ({"probability": "high"}, "probability must be a number from 0 to 1, got 'high'"),
+        ({"log_posterior": float("nan")}, "log_posterior must be a finite number"),
     ],
 )
 def test_contradictions_are_refused(options, message):

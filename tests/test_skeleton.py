@@ -212,13 +212,13 @@ def test_two_columns():
 
 @pytest.mark.parametrize("alpha", [-0.1, 1, 1.5, math.nan, "0.05", None, True])
 def test_refuses_alpha(alpha):
-    with pytest.raises(ParnidagError, match="alpha="):
+    with pytest.raises(ParnidagError, match="alpha must be"):
         pc(dense_values(4, 20, 0), alpha)
 
 
 @pytest.mark.parametrize("largest", [-1, 1.5, "2", True])
 def test_refuses_max_conditioning(largest):
-    with pytest.raises(ParnidagError, match="max_conditioning="):
+    with pytest.raises(ParnidagError, match="max_conditioning must be"):
         pc(dense_values(4, 20, 0), 0.05, largest)
 
 
@@ -291,7 +291,7 @@ def test_reads_results_by_their_probabilities():
     assert loose.sum() == PATH.sum() + 2
     assert as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.6).sum() == 2
     for threshold in (0, 1.1, "half", True, math.nan):
-        with pytest.raises(ParnidagError, match="threshold="):
+        with pytest.raises(ParnidagError, match="threshold must be"):
             as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=threshold)
     with pytest.raises(ParnidagError, match="from 0 to 1"):
         as_considered(SimpleNamespace(edge_probabilities=frame * 5), NAMES)

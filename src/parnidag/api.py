@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import seed_or_new, whole
 from parnidag._util.writing import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
@@ -152,7 +153,7 @@ def sample(
     target = _target(table, score, prior)
     thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
     tune = int(draws) * thin // 4 if tune is None else int(tune)
-    plan = Plan(int(draws), tune, thin, int(chains), _seed(seed))
+    plan = Plan(int(draws), tune, thin, int(chains), seed_or_new(seed))
     check_memory(target, sampler, plan.chains)
     given = None if space is None else as_space(space, target.names)
     run = Run(target, sampler, plan, _start_graphs(start, target, plan.chains), given)
@@ -277,9 +278,7 @@ def exact(
     (1, 10, 4, 4)
     """
     _check_kinds(score=score, prior=prior)
-    if not _is_integer(draws) or draws < 0:
-        raise ParnidagError(f"draws must be a whole number, 0 or more, got {draws!r}")
-    seed = _seed(seed)
+    draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = as_data(data)
     referee.check_size(table.n_nodes, draws=draws > 0)
@@ -329,25 +328,14 @@ def _makes_executors(value: object) -> bool:
     return callable(value) and not isinstance(value, type) and not hasattr(value, "submit")
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbits(32)
-    if not _is_integer(seed) or seed < 0:
-        raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
-    return int(seed)
-
-
 def _check_numbers(draws: object, tune: object, thin: object, chains: object) -> None:
     """Refuse anything but whole numbers that are large enough; None stands for a default of `tune` and `thin`."""
-    for name, value, least in (("draws", draws, 1), ("chains", chains, 1), ("tune", tune, 0), ("thin", thin, 1)):
-        if value is None and name in ("tune", "thin"):
-            continue
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ParnidagError(f"{name} must be a whole number, {least} or more, got {value!r}")
+    whole(draws, "draws", 1)
+    whole(chains, "chains", 1)
+    if tune is not None:
+        whole(tune, "tune")
+    if thin is not None:
+        whole(thin, "thin", 1)
 
 
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import secrets
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
@@ -40,10 +41,10 @@ def whole(
     least: int = 0,
     most: int | None = None,
     *,
-    or_none: str = "",
+    note: str = "",
     error: type[ParnidagError] = ParnidagError,
 ) -> int:
-    """Return a whole number in a range, or refuse it; `or_none` is for messages, where None is allowed too.
+    """Return a whole number in a range, or refuse it; the message ends with the `note`, such as "or None".
 
     Examples
     --------
@@ -56,7 +57,7 @@ def whole(
     count = as_whole(value)
     if count is None or count < least or (most is not None and count > most):
         bounds = f", {least} or more" if most is None else f" from {least} to {most}"
-        raise refused(value, argument, f"a whole number{bounds}", or_none, error)
+        raise refused(value, argument, f"a whole number{bounds}", note, error)
     return count
 
 
@@ -69,10 +70,10 @@ def number(
     above: float | None = None,
     below: float | None = None,
     what: str = "a number",
-    or_none: str = "",
+    note: str = "",
     error: type[ParnidagError] = ParnidagError,
 ) -> float:
-    """Return a number in a range, or refuse it; infinity is refused unless it is `most`.
+    """Return a number in a range, or refuse it; infinity is refused unless it is `most`. See `whole` for the note.
 
     Examples
     --------
@@ -89,8 +90,13 @@ def number(
     low = given > above if above is not None else given >= (-math.inf if least is None else least)
     high = given <= most if most is not None else given < (math.inf if below is None else below)
     if not (low and high) or given == -math.inf:
-        raise refused(value, argument, what + _range(least, most, above, below), or_none, error)
+        raise refused(value, argument, what + _range(least, most, above, below), note, error)
     return given
+
+
+def seed_or_new(seed: object) -> int:
+    """Return a seed that was given, or a new one for None."""
+    return secrets.randbits(32) if seed is None else whole(seed, "seed", note="or None")
 
 
 def one_of(value: object, argument: str, allowed: Iterable[object], error: type[ParnidagError] = ParnidagError) -> None:
@@ -107,9 +113,9 @@ def one_of(value: object, argument: str, allowed: Iterable[object], error: type[
         raise refused(value, argument, f"one of {', '.join(map(repr, known))}", "", error)
 
 
-def refused(value: object, argument: str, wanted: str, or_none: str, error: type[ParnidagError]) -> ParnidagError:
+def refused(value: object, argument: str, wanted: str, note: str, error: type[ParnidagError]) -> ParnidagError:
     """Make the error that says what an argument must be."""
-    return error(f"{argument} must be {wanted}{or_none and f', {or_none}'}, got {value!r}", argument=argument)
+    return error(f"{argument} must be {wanted}{note and f', {note}'}, got {value!r}", argument=argument)
 
 
 def _range(least: float | None, most: float | None, above: float | None, below: float | None) -> str:

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from parnidag._util.text import visible
+from parnidag._util.text import number_of, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ MOST_LIKELY = 5
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
     """Print the probable edges, with the columns that this kind of result has."""
     probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
-    say(f"{nodes} nodes, {_number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
+    say(f"{nodes} nodes, {number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
     if probable.empty:
         likeliest = summary.sort_values("probability", ascending=False, kind="stable").head(MOST_LIKELY)
         shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest.itertuples())
@@ -74,7 +74,7 @@ def print_conclusion(posterior: Posterior) -> None:
         say(f"Score: {score['name']}" + (f" ({options})." if options else "."))
     dropped = dict(posterior.settings.get("data") or {}).get("dropped_rows")
     if dropped:
-        say(f"{_number_of(dropped, 'row')} with missing values left out.")
+        say(f"{number_of(dropped, 'row')} with missing values left out.")
     if posterior.log_evidence is not None:
         say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
         return
@@ -112,10 +112,6 @@ def cell(value: object, number_format: str) -> str:
     """Format a value; a figure that does not exist is a dash, not a "nan"."""
     missing = value is None or value != value
     return "-" if missing else format(value, number_format)
-
-
-def _number_of(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def say(text: str) -> None:

@@ -183,11 +183,11 @@ class EdgePrior:
 
 
 def _checked_h(h: object) -> float:
-    return number(h, "h", above=0, below=1, or_none="or None for 1/n", error=PriorError)
+    return number(h, "h", above=0, below=1, note="or None for 1/n", error=PriorError)
 
 
 def _checked_max_parents(max_parents: object) -> int:
-    return whole(max_parents, "max_parents", or_none="or None for no bound", error=PriorError)
+    return whole(max_parents, "max_parents", note="or None for no bound", error=PriorError)
 
 
 def _checked_edges(edges: Any, argument: str) -> Edges:

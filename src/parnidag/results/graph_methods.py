@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number, one_of
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
-from parnidag.kernels.types import is_number
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit
 
@@ -139,8 +139,7 @@ class PosteriorGraphs:
         networkx.DiGraph
             All nodes, and the edges with an attribute `probability`. The attribute `kind` of the graph is "digraph".
         """
-        if not is_number(threshold) or not 0 < threshold <= 1:
-            raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {threshold!r}")
+        number(threshold, "threshold", above=0, most=1)
         import networkx as nx
 
         graph = nx.DiGraph(kind="digraph")  # or else a pair joined both ways would be read as an undirected edge
@@ -283,8 +282,7 @@ class PosteriorGraphs:
         from parnidag.graphs.graph import as_graph
         from parnidag.results.summaries import expected_shd
 
-        if reversal not in ("once", "twice"):
-            raise ParnidagError(f'reversal: must be "once" or "twice", not {reversal!r}')
+        one_of(reversal, "reversal", ("once", "twice"))
         other = as_graph(graph, nodes=self._record.nodes)
         counted = 1 if reversal == "once" else 2
         return expected_shd(self._probabilities, other.adjacency, counted, undirected=other.kind == "cpdag")

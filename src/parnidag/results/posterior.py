@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.kernels.types import is_number
 from parnidag.results.diagnostics import Diagnostics, diagnose, edge_label
 from parnidag.results.edge_table import edge_table
 from parnidag.results.graph_methods import PosteriorGraphs
@@ -114,7 +114,7 @@ class Posterior(PosteriorGraphs):
             cannot know them, for exact results, which have no error, and beyond the 20,000 most frequent edges, for
             which alone they are kept.
         """
-        _check_min_probability(min_probability)
+        number(min_probability, "min_probability", least=0, most=1)
         return edge_table(self._record, self._probabilities, min_probability)
 
     def diagnostics(self) -> Diagnostics:
@@ -171,7 +171,7 @@ class Posterior(PosteriorGraphs):
         ArviZ 1.x works on the tree itself: ``arviz.summary(posterior.to_datatree())``. ArviZ 0.23 wants it in its own
         form first: ``arviz.summary(arviz.from_datatree(posterior.to_datatree()))``.
         """
-        _check_min_probability(min_probability)
+        number(min_probability, "min_probability", least=0, most=1)
         from parnidag.results.datatree import datatree_of
 
         return datatree_of(self._record, self._probabilities, min_probability)
@@ -208,8 +208,3 @@ class Posterior(PosteriorGraphs):
         from parnidag.report.build import write_report
 
         return write_report(self, path, title=title)
-
-
-def _check_min_probability(value: float) -> None:
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ParnidagError(f"min_probability: must be a number from 0 to 1, not {value!r}")

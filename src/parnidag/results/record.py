@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+from parnidag.graphs.matrices import is_probability
 
 EXPANDED_LIMIT_BYTES = 2 * 1024**3
 """Largest array of expanded graphs that is made without complaint."""
@@ -21,7 +22,6 @@ MOST_NODES = 2**15 - 1
 MOST_ITERATIONS = 2**48
 """Of a batch: sums over batches and chains stay exact."""
 MOST_SIZE = 1e100
-ROUNDING = 1e-9
 _NDIM = {
     "log_posterior": 2,
     "graph_index": 2,
@@ -236,8 +236,7 @@ def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
 
 
 def _are_probabilities(values: NDArray[np.float64] | None) -> bool:
-    """Are these numbers from 0 to 1? Sums of many may be off by rounding."""
-    return values is None or bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
+    return values is None or is_probability(values)
 
 
 def _are_counts(counts: NDArray[np.int64], iterations: NDArray[np.int64]) -> bool:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from parnidag._util.checks import is_number
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, check_adjacency
-from parnidag.kernels.types import Floats, is_number
+from parnidag.kernels.types import Floats
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path, read_manifest, remove_leftovers
 from parnidag.run.container import Container

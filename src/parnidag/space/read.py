@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.graphs.matrices import in_order, is_probability, read_matrix
 from parnidag.graphs.read import read_graph, settle
-from parnidag.kernels.types import is_number
 from parnidag.space.search_space import SearchSpace
 
 KNOWN_SPACES = (
@@ -70,13 +70,12 @@ def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5
 
 
 def _likely_pairs(probabilities: Any, names: Sequence[str], threshold: object) -> NDArray[np.bool_]:
-    if not is_number(threshold) or not 0.0 < float(threshold) <= 1.0:  # type: ignore[arg-type]
-        raise ParnidagError(f"threshold={threshold!r} must be a number above 0 and at most 1")
+    least = number(threshold, "threshold", above=0, most=1)
     matrix = read_matrix(probabilities, names, "space", "edge_probabilities")
     if not is_probability(matrix):
         raise ParnidagError("space: edge_probabilities must hold numbers from 0 to 1")
     matrix = matrix.astype(np.float64)
-    return _symmetric(matrix + matrix.T >= threshold)
+    return _symmetric(matrix + matrix.T >= least)
 
 
 def _symmetric(joined: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parnidag._util.checks import as_whole
 from parnidag.errors import PriorError
 from parnidag.kernels.problem import FORBIDDEN
 from parnidag.priors.edge_prior import EdgePrior
@@ -83,13 +82,3 @@ def test_integers_are_indices_even_if_names_look_like_numbers():
     status = EdgePrior(forbidden=[(0, "0")]).resolve(["2", "1", "0"]).status
     assert status[0, 2] == FORBIDDEN
     assert np.count_nonzero(status == FORBIDDEN) == 4
-
-
-@pytest.mark.parametrize("value", [True, np.bool_(False), 2.0, "2", None, np.arange(2)])
-def test_what_is_no_whole_number_is_no_index(value):
-    assert as_whole(value) is None
-
-
-@pytest.mark.parametrize("value", [2, np.int8(2), np.uint64(2)])
-def test_whole_numbers_of_any_type_are_indices(value):
-    assert as_whole(value) == 2
