@@ -68,7 +68,7 @@ def test_without_a_browser_it_says_so(files, tmp_path, monkeypatch, capsys):
         (["nothing.nc"], "parnidag: error: there is no file nothing.nc"),
         (["{files}/data.csv"], "data.csv cannot be read as a parnidag result"),
         (["{files}/free.nc", "-o", "report.txt"], "--output report.txt: the report is an HTML file, so name it *.html"),
-        (["{files}/free.nc", "-o", "no/such/folder/report.html"], "--output no/such/folder/report.html: there is no"),
+        (["{files}/free.nc", "-o", "no/such/folder/report.html"], "--output no/such/folder/report.html: the folder"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_with_2(files, arguments, words, capsys):

@@ -232,8 +232,7 @@ def _shorter(path: Path, manifest: dict[str, Any], plan: Plan) -> ParnidagError 
     if not isinstance(planned, int) or planned <= plan.draws:
         return None
     return ParnidagError(
-        f"checkpoint: {path} is of a run of draws={planned}, now draws={plan.draws}: a run can be made longer, "
-        "not shorter"
+        f"checkpoint: {path} is of a run of {planned} draws, now {plan.draws}: a run can be made longer, not shorter"
     )
 
 
