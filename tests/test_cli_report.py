@@ -11,10 +11,11 @@ import pytest
 
 import parnidag
 from parnidag import cli
+from parnidag._util.files import write_csv
 from parnidag.cli import options as cli_options
 from parnidag.cli.tables import print_against_truth
 from parnidag.errors import ParnidagError
-from parnidag.simulation import simulate, write_csv
+from parnidag.simulation import simulate
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pandas as pd
 import pydot
 import pytest
 
-from parnidag._util.writing import replacing, write_atomically
+from parnidag._util.files import replacing, write_atomically
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph, as_graph
 

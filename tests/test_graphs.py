@@ -7,14 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from dags import all_dags
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from test_given_graphs import CHAIN, NAMED, NODES, general_graph
 
-from parnidag._util.spreadsheets import escaped, unescaped
+from parnidag._util.files import write_csv
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph, as_graph
-from parnidag.simulation import simulate, write_csv
+from parnidag.simulation import simulate
 
 
 def refusal(*arguments, **options):
@@ -274,23 +272,6 @@ def test_files_that_hold_no_graph_are_refused(tmp_path, text, message):
     assert "is a folder" in refusal(tmp_path)
     path.write_bytes(b"\xff\xfe")
     assert "cannot be read as an adjacency CSV file" in refusal(path)
-
-
-# ── names in spreadsheets ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@given(st.text(alphabet="'=+-@\t\r\n a1＝", max_size=6))
-def test_escaping_loses_nothing_and_leaves_no_formula(name):
-    cell = escaped(name)
-    assert unescaped(cell) == name
-    assert cell.lstrip()[:1] not in set("=+-@＝") or cell[:1] == "'"
-    assert cell[:1] not in set("=+-@\t\r\n＝")
-
-
-@settings(max_examples=200)
-@given(st.lists(st.text(alphabet="'=+ a", max_size=5), unique=True, min_size=2))
-def test_different_names_stay_different(names):
-    assert len({escaped(name) for name in names}) == len(names)
 
 
 def test_all_dags_of_three_nodes_survive_each_way_out():

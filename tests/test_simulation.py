@@ -6,8 +6,9 @@ import os
 import numpy as np
 import pytest
 
+from parnidag._util.files import write_csv
 from parnidag.errors import ParnidagError
-from parnidag.simulation import example_network, simulate, write_csv
+from parnidag.simulation import example_network, simulate
 
 
 def is_acyclic(adjacency):

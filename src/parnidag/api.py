@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.checks import seed_or_new, whole
-from parnidag._util.writing import why_not_writable
+from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from parnidag._util.checks import number, seed_or_new, whole
-from parnidag._util.spreadsheets import csv_writer, escaped
-from parnidag._util.writing import replacing
 from parnidag.errors import ParnidagError
 
 EDGES_PER_NODE = 1.5
@@ -179,45 +175,6 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     for parent, child, weight in _GARDEN:
         raw[index[parent], index[child]] = weight
     return _draw(names, raw, _topological_order(raw), 1.0, rows, np.random.default_rng(seed), seed)
-
-
-def write_csv(
-    path: str | Path,
-    names: Sequence[str],
-    values: npt.ArrayLike,
-    *,
-    row_names: Sequence[str] | None = None,
-    corner: str = "",
-) -> None:
-    """Write a table as CSV: all of it or nothing, and floats so that they read back exactly.
-
-    All names are quoted, and one that a spreadsheet would run as a formula gets an apostrophe in front (see
-    `parnidag._util.spreadsheets`). `Data` and `as_graph` take it away again.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; an existing one is replaced.
-    names : sequence of str
-        One name a column.
-    values : array, shape (rows, columns)
-        The table.
-    row_names : sequence of str, optional
-        Names of the rows, written as a first column headed `corner`.
-    corner : str, default ""
-        Heading of the column of row names.
-    """
-    table = np.asarray(values)
-    if table.ndim != 2 or table.shape[1] != len(names):
-        raise ParnidagError(f"values of shape {table.shape} do not fit {len(names)} column names")
-    if row_names is not None and len(row_names) != table.shape[0]:
-        raise ParnidagError(f"{len(row_names)} row_names do not fit the {table.shape[0]} rows of values")
-    with replacing(path, "table.csv") as temporary, temporary.open("x", newline="", encoding="utf-8") as handle:
-        writer = csv_writer(handle)
-        heading = [*([] if row_names is None else [corner]), *names]
-        writer.writerow([escaped(str(name)) for name in heading])
-        for i, row in enumerate(table.tolist()):
-            writer.writerow(row if row_names is None else [escaped(str(row_names[i])), *row])
 
 
 def _random_pairs(

@@ -300,8 +300,8 @@ def simulate(
     truth
         Write the true graph here: a row for each parent, a column for each child, 1 for an edge.
     """
+    from parnidag._util.files import write_csv
     from parnidag.simulation import simulate as simulate_network
-    from parnidag.simulation import write_csv
 
     for option, path in (("--output", output), ("--truth", truth)):
         if path is not None and path.suffix != ".csv":

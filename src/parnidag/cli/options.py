@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
 
-from parnidag._util.inputs import why_not_readable
-from parnidag._util.writing import why_not_writable
+from parnidag._util.files import why_not_readable, why_not_writable
 from parnidag.cli.screens import UsageError, print_conclusion, print_edges, say
 from parnidag.samplers.by_name import NAMES as SAMPLERS
 from parnidag.samplers.by_name import named_sampler
@@ -350,7 +349,7 @@ class OutputOptions:
 
         `saved` says whether that has been tried already, and with what success.
         """
-        from parnidag.simulation import write_csv
+        from parnidag._util.files import write_csv
 
         if self.output is not None and saved is None:
             posterior.save(self.output)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from parnidag._util.spreadsheets import csv_writer, escaped
-from parnidag._util.writing import write_atomically
+from parnidag._util.files import csv_text, write_atomically
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
     import networkx as nx
     from numpy.typing import NDArray
-
-CSV_CORNER = "parent"
-"""Heading of the first column: it says that the rows are parents."""
 
 _ENTITY = re.compile(r"&#?\w+;")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -196,13 +192,8 @@ class Exports(_Described):
         "wet",0,0
         <BLANKLINE>
         """
-        names = [escaped(name) for name in self.nodes]
-        written = io.StringIO()
-        writer = csv_writer(written)
-        writer.writerow([CSV_CORNER, *names])
-        for name, row in zip(names, self.adjacency.astype(int).tolist(), strict=True):
-            writer.writerow([name, *row])
-        return _text_or_file(written.getvalue(), path, "graph.csv")
+        table = csv_text(self.nodes, self.adjacency.astype(int), row_names=self.nodes, corner="parent")
+        return _text_or_file(table, path, "graph.csv")
 
     # ── libraries ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

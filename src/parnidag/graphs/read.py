@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.checks import as_whole
-from parnidag._util.inputs import why_not_readable
-from parnidag._util.spreadsheets import unescaped
+from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import one_line, shorten
 from parnidag.errors import ParnidagError
 from parnidag.graphs.matrices import in_order, is_frame, is_zero_one, labelled, square

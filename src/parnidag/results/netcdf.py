@@ -12,8 +12,8 @@ import h5netcdf
 import numpy as np
 import xarray as xr
 
+from parnidag._util.files import PatientFile, replacing
 from parnidag._util.text import one_line
-from parnidag._util.writing import PatientFile, replacing
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.results.netcdf_reader import MAPPED_FROM_BYTES, StoredFile

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.files import why_not_writable
 from parnidag._util.text import one_line
-from parnidag._util.writing import why_not_writable
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.run.chain_log import ChainLog

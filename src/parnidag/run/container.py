@@ -18,8 +18,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from parnidag._util.files import replacing
 from parnidag._util.text import one_line
-from parnidag._util.writing import replacing
 from parnidag.errors import ParnidagError
 
 MANIFEST = "manifest.json"
