@@ -197,4 +197,4 @@ def test_an_apostrophe_at_the_start_alone_would_not_do():
 @given(st.text(alphabet="'=+-@\t\r\n ,;\"a1＝\x0b\u00a0", max_size=12) | st.text())
 def test_escaping_loses_nothing_and_leaves_no_formula(name):
     assert unescaped(escaped(name)) == name
-    assert not formulas(csv_text([name], np.ones((1, 1)), row_names=[name], corner="parent"))
+    assert not formulas(csv_text([name, "last"], np.ones((1, 2))))
