@@ -9,7 +9,6 @@ import pytest
 from dags import all_dags, is_acyclic
 from test_summaries import ancestors, drawn, mean_over_draws
 
-from parnidag.errors import ParnidagError
 from parnidag.graphs import consensus as hamming
 from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.consensus import consensus, expected_shd
@@ -55,32 +54,6 @@ def test_the_two_conventions_differ_by_the_reversed_edges():
     reversed_edges = probabilities.T[graph].sum()
     assert reversed_edges > 0.1
     assert expected_shd(probabilities, graph, 2) - expected_shd(probabilities, graph) == pytest.approx(reversed_edges)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((np.zeros((2, 3)), np.zeros((2, 3))), "probabilities: must be a square matrix, got shape"),
-        (([["a", "b"], ["c", "d"]], np.zeros((2, 2))), "probabilities: cannot be read"),
-        (([[0.0, 1.5], [0.0, 0.0]], np.zeros((2, 2))), r"probabilities: entries \[0, 1\] and \[1, 0\] are 1.5 and 0"),
-        (([[0.0, -0.5], [0.0, 0.0]], np.zeros((2, 2))), "must lie between 0 and 1"),
-        (([[0.0, 0.6], [0.6, 0.0]], np.zeros((2, 2))), "also their sum"),
-        (([[0.0, np.nan], [0.0, 0.0]], np.zeros((2, 2))), "nan"),
-        (([[0.1, 0.0], [0.0, 0.0]], np.zeros((2, 2))), r"entries \[0, 0\]"),
-        ((np.zeros((2, 2)), np.zeros((3, 3))), "adjacency: must be a 2 × 2 matrix"),
-        ((np.zeros((2, 2)), np.full((2, 2), 2)), "adjacency: must hold only 0 and 1"),
-        ((np.zeros((2, 2)), np.eye(2)), "0 on the diagonal"),
-        ((np.zeros((2, 2)), np.zeros((2, 2)), 3), "reversal: .* must be 1 or 2, not 3"),
-        ((np.zeros((2, 2)), np.zeros((2, 2)), "once"), "reversal: .* must be 1 or 2, not 'once'"),
-        ((np.zeros((2, 2)), np.zeros((2, 2)), True), "reversal: .* must be 1 or 2, not True"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments, message):
-    with pytest.raises(ParnidagError, match=message):
-        expected_shd(*arguments)
-    if message.startswith("probabilities"):
-        with pytest.raises(ParnidagError, match=message):
-            consensus(arguments[0])
 
 
 # --- the consensus graph ---------------------------------------------------------------------------------------------

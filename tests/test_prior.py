@@ -311,9 +311,9 @@ def test_required_self_loops_in_arrays_and_tables():
         ([["season", "season"]], "'season' is listed twice"),
         ([[0.5]], "0.5 is not a node"),
         ([[-2]], "index -2 is negative"),
-        ({"season": "first"}, "'season' has 'first'"),
-        ({"season": math.nan}, "not finite"),
-        ({"season": True}, "not a number"),
+        ({"season": "first"}, "tiers['season'] must be a finite number, got 'first'"),
+        ({"season": math.nan}, "a finite number, got nan"),
+        ({"season": True}, "a finite number, got True"),
     ],
 )
 def test_malformed_tiers(tiers, part):
@@ -326,10 +326,10 @@ def test_malformed_tiers(tiers, part):
     ("log_odds", "part"),
     [
         ({("rain", "wet"): math.inf}, "use forbidden= or required="),
-        ({("rain", "wet"): -math.inf}, "('rain', 'wet') has -inf"),
-        ({("rain", "wet"): math.nan}, "not finite"),
-        ({("rain", "wet"): "2"}, "not a number"),
-        ({("rain", "wet"): True}, "not a number"),
+        ({("rain", "wet"): -math.inf}, "log_odds[('rain', 'wet')] must be a finite number"),
+        ({("rain", "wet"): math.nan}, "got nan"),
+        ({("rain", "wet"): "2"}, "got '2'"),
+        ({("rain", "wet"): True}, "got True"),
         ({("rain", "rain"): 1.0}, "to itself"),
         ({"rain": 1.0}, "is not a (parent, child) pair"),
         (np.full((4, 4), np.inf), "entry (0, 0) is inf"),

@@ -96,14 +96,12 @@ class ModelOptions:
     none); it is no node itself."""
 
     def data(self, path: Path) -> Data:
-        """Read the table."""
         from parnidag.data.table import Data
 
         kind = None if self.kind == "auto" else self.kind
         return Data(path, missing=self.missing, kind=kind, interventions=self.interventions)
 
     def chosen_score(self, data: Data) -> Score:
-        """Build the score."""
         options: dict[str, str] = {}
         named = [_named_value("--score-option", text) for text in self.score_option]
         for name, value in [*named, *([("g", str(self.g))] if self.g is not None else [])]:
@@ -116,7 +114,6 @@ class ModelOptions:
         return named_score(name, options)
 
     def prior(self) -> EdgePrior:
-        """Build the prior over graphs."""
         from parnidag.priors.edge_prior import EdgePrior
 
         return EdgePrior(
@@ -171,7 +168,6 @@ class SamplingOptions:
     for adr and mc3 "empty"."""
 
     def algorithm(self) -> Sampler:
-        """Build the sampler."""
         settings: dict[str, Any] = {"kernel": self.kernel, "moves": self.moves}
         settings = {name: value for name, value in settings.items() if value is not None}
         if self.sampler != "parni":
@@ -182,7 +178,6 @@ class SamplingOptions:
         return named_sampler(self.sampler, **settings)
 
     def files(self) -> list[Path]:
-        """Return the results that are read."""
         return [Path(name) for name in (self.space, self.start) if name is not None and Path(name).suffix]
 
     def search_space(self, data: Data, prior: EdgePrior, score: Score, seed: int | None) -> object:
@@ -211,7 +206,6 @@ class SamplingOptions:
 
 
 def _weights(text: str) -> dict[str, float]:
-    """Read weights by move: parni=0.5,adr=0.5."""
     weights = {}
     for part in text.split(","):
         name, _, number = part.partition("=")
@@ -226,15 +220,11 @@ def _weights(text: str) -> dict[str, float]:
 
 def _space_of_file(path: Path) -> object:
     """Read the space of an earlier result, or a matrix of candidates."""
-    if path.suffix != ".csv":
-        known = '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)'
-        return _earlier_result("--space", path, known)
-    import pandas as pd
+    if path.suffix == ".csv":
+        from parnidag.graphs.graph import as_graph
 
-    from parnidag.graphs.read import read_csv
-
-    matrix, names, *_ = read_csv(path, "--space", bare=True)
-    return pd.DataFrame(matrix.astype(int), index=names, columns=names)
+        return as_graph(path, argument="--space")
+    return _earlier_result("--space", path, '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)')
 
 
 def _earlier_result(option: str, path: Path, known: str) -> Posterior:
@@ -271,7 +261,6 @@ class RunningOptions:
         check_writable("--checkpoint", self.checkpoint, data)
 
     def files(self) -> list[Path]:
-        """Return the files of the checkpoint."""
         from parnidag.run.checkpoint import draws_path
 
         return [] if self.checkpoint is None else [self.checkpoint, draws_path(self.checkpoint)]
@@ -395,7 +384,6 @@ def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> 
 
 
 def _named_value(option: str, text: str) -> tuple[str, str]:
-    """Split NAME=VALUE."""
     name, sign, value = text.partition("=")
     if not (name.strip() and sign and value.strip()):
         raise UsageError(f"{option} {text!r}: write it as NAME=VALUE, such as alpha_w=12")

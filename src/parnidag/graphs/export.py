@@ -47,7 +47,7 @@ else:
 
 
 class Exports(_Described):
-    """What a `Graph` can do for other programs; the graph itself is in `graphs.py`."""
+    """What a `Graph` can do for other programs; the graph itself is in `graphs/graph.py`."""
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -56,20 +56,10 @@ class Exports(_Described):
     @overload
     def to_dot(self, path: str | os.PathLike[str]) -> Path: ...
     def to_dot(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        r"""Return the graph as Graphviz text, or write it to a file: ``parent -> child``.
+        r"""Return the graph as Graphviz text, or write it to the file `path`: ``parent -> child``.
 
         An undirected edge of a CPDAG is written once, with ``dir=none``. Graphviz draws every name as it is; programs
         that take names as they stand in the file see a backslash in them doubled.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.dot``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -100,19 +90,9 @@ class Exports(_Described):
     @overload
     def to_gml(self, path: str | os.PathLike[str]) -> Path: ...
     def to_gml(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the graph as GML text, or write it to a file: ``source`` is the parent, ``target`` the child.
+        """Return the graph as GML text, or write it to the file `path`; ``source`` is the parent, ``target`` the child.
 
         An undirected edge of a CPDAG is an edge each way. The name of a node is its ``label``.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.gml``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -130,19 +110,9 @@ class Exports(_Described):
     @overload
     def to_graphml(self, path: str | os.PathLike[str]) -> Path: ...
     def to_graphml(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the graph as GraphML text, or write it to a file: ``source`` is the parent, ``target`` the child.
+        """Return the graph as GraphML, or write it to the file `path`; ``source`` is the parent, ``target`` the child.
 
         An undirected edge of a CPDAG is an edge each way. The name of a node is its ``id``.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.graphml``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -168,20 +138,10 @@ class Exports(_Described):
     @overload
     def to_csv(self, path: str | os.PathLike[str]) -> Path: ...
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the adjacency table as CSV text, or write it to a file: a row is a parent, a column a child.
+        """Return the adjacency table as CSV, or write it to the file `path`; a row is a parent, a column a child.
 
         An undirected edge of a CPDAG is a 1 each way. All names are quoted, and one that a spreadsheet would run as a
         formula gets an apostrophe in front, which `as_graph` takes away again.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.csv``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------

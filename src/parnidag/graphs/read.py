@@ -152,8 +152,8 @@ def _from_causal_learn(graph: Any, argument: str) -> Reading:
     return Reading(directed | undirected, labels, kind="cpdag" if undirected.any() else None)
 
 
-def read_csv(path: Path, argument: str, *, bare: bool = False) -> Reading:
-    """Read an adjacency table; with `bare`, rows may lack names if they are in the order of the columns."""
+def read_csv(path: Path, argument: str) -> Reading:
+    """Read an adjacency table; rows may lack names if they are in the order of the columns."""
     problem = why_not_readable(path)
     if problem is not None:
         raise ParnidagError(f"{argument}: {path}: {problem}")
@@ -165,7 +165,7 @@ def read_csv(path: Path, argument: str, *, bare: bool = False) -> Reading:
             body = list(islice(_of_length(rows, len(header)), len(header) + 1))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParnidagError(f"{argument}: {path} cannot be read as an adjacency CSV file: {one_line(error)}") from error
-    if bare and len(body) == len(header):
+    if len(body) == len(header):
         names, columns, cells = header, header, body
     else:
         names, columns, cells = [row[0] for row in body], header[1:], [row[1:] for row in body]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,30 +46,20 @@ class Nodes:
             raise PriorError(f"{argument}: {edge[0]!r} → {edge[1]!r} leads from {self.names[parent]} to itself")
         return parent, child
 
-    def mask(self, edges: Any, argument: str) -> NDArray[np.bool_]:
-        """Mark the edges in an n × n array; the diagonal is False."""
-        if isinstance(edges, np.ndarray):
-            self._check_shape(edges, argument)
-            return np.asarray(edges & ~np.eye(self.size, dtype=bool))
-        mask = np.zeros((self.size, self.size), dtype=bool)
-        for edge in edges:
-            mask[self.edge(edge, argument)] = True
-        return mask
-
-    def numbers(self, log_odds: Any) -> NDArray[np.float64]:
-        """Put numbers given for single edges into an n × n array; 0 for all others and on the diagonal."""
-        if isinstance(log_odds, np.ndarray):
-            self._check_shape(log_odds, "log_odds")
-            return np.where(np.eye(self.size, dtype=bool), 0.0, log_odds)
-        numbers = np.zeros((self.size, self.size))
-        seen: set[tuple[int, int]] = set()
-        for edge, x in (log_odds or {}).items():
-            place = self.edge(edge, "log_odds")
-            if place in seen:
-                raise PriorError(f"log_odds: {self.arrow(place)} is given twice, by name and by index")
-            seen.add(place)
-            numbers[place] = x
-        return numbers
+    def matrix(self, given: Any, argument: str) -> NDArray[np.float64]:
+        """Put what is given for single edges, or 1 for each of a list, into an n × n array; its diagonal is 0."""
+        if isinstance(given, np.ndarray):
+            if given.shape != (self.size, self.size):
+                size = f"{given.shape[0]} × {given.shape[1]}"
+                raise PriorError(f"{argument}: the array is {size}, but there are {self.size} nodes ({SIZE_ADVICE})")
+            return np.where(np.eye(self.size, dtype=bool), 0.0, given)
+        numbers = np.full((self.size, self.size), np.nan)
+        for edge in given:
+            place = self.edge(edge, argument)
+            if isinstance(given, Mapping) and not np.isnan(numbers[place]):
+                raise PriorError(f"{argument}: {self.arrow(place)} is given twice, by name and by index")
+            numbers[place] = given[edge] if isinstance(given, Mapping) else 1.0
+        return np.asarray(np.nan_to_num(numbers))
 
     def places(self, tiers: Any) -> list[list[int]]:
         """Find the nodes of each tier."""
@@ -84,18 +74,9 @@ class Nodes:
             tier_of[tier] = number
         return np.asarray(np.greater.outer(tier_of, tier_of))
 
-    def named(self, mask: NDArray[np.bool_]) -> list[list[str]]:
-        """List the marked edges as pairs of names, row by row."""
-        return [[self.names[i], self.names[j]] for i, j in np.argwhere(mask).tolist()]
-
     def arrow(self, edge: Sequence[int]) -> str:
         """Write an edge as "parent → child"."""
         return " → ".join(self.names[node] for node in edge)
-
-    def _check_shape(self, array: NDArray[Any], argument: str) -> None:
-        if array.shape != (self.size, self.size):
-            size = f"{array.shape[0]} × {array.shape[1]}"
-            raise PriorError(f"{argument}: the array is {size}, but there are {self.size} nodes ({SIZE_ADVICE})")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
