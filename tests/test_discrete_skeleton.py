@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -250,34 +247,3 @@ def test_unseen_levels_do_not_count():
     assert np.array_equal(declared.separating_sizes, plain.separating_sizes)
     assert declared.tests == plain.tests
     assert occurring_levels(np.array([4, 1, 4, 7])).tolist() == [1, 0, 1, 2]
-
-
-def test_max_conditioning_bounds_the_sets():
-    columns = random_columns(7, 800, 4)
-    for largest in range(3):
-        skeleton = skeleton_of(columns, 0.2, largest)
-        assert [level.conditioning for level in skeleton.levels] == list(range(largest + 1))
-        assert np.array_equal(skeleton.separating_sizes, naive_pc(columns, 0.2, largest)[1])
-    assert len(skeleton_of(columns, 0.2).levels) > 2  # so the bounds above did something
-
-
-def test_runs_without_compilation():
-    program = (
-        "import numpy as np\n"
-        "from parnidag.data import Data\n"
-        "from parnidag.space.pc import pc\n"
-        "columns = np.array({columns})\n"
-        "skeleton = pc(Data(columns.T, kind='discrete'), 0.2)\n"
-        "print(skeleton.separating_sizes.tolist(), skeleton.tests)\n"
-    )
-    columns = random_columns(5, 150, 3)
-    finished = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program.format(columns=columns.tolist())],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    compiled = skeleton_of(columns, 0.2)
-    assert compiled.separating_sizes.max() >= 1
-    assert finished.stdout.strip() == f"{compiled.separating_sizes.tolist()} {compiled.tests}"

@@ -67,7 +67,6 @@ def test_nobody_can_change_a_graph():
         ({"kind": "tree"}, "kind must be one of 'dag', 'cpdag', 'digraph', got 'tree'"),
         ({"nodes": ("a", "b", "c", "a")}, "nodes: every node needs a name of its own; repeated are 'a'"),
         ({"nodes": "abcd"}, "nodes: the nodes must be a list of names"),
-        ({"nodes": (1, 2, 3, 4)}, "nodes: the nodes must be a list of names"),
         ({"nodes": ("a", "b")}, r"adjacency: the matrix must be 2 × 2, got shape \(4, 4\)"),
         ({"adjacency": CHAIN * 2}, "adjacency: the matrix must hold only 0 and 1"),
         ({"adjacency": np.full((4, 4), np.nan)}, "adjacency: the matrix must hold only 0 and 1"),
@@ -81,7 +80,6 @@ def test_nobody_can_change_a_graph():
         ({"probabilities": np.full((4, 4), 1.1)}, "probabilities: the matrix must hold numbers from 0 to 1"),
         ({"probabilities": np.full((4, 4), np.nan)}, "probabilities: the matrix must hold numbers from 0 to 1"),
         ({"probability": 1.5}, "probability must be a number from 0 to 1, got 1.5"),
-        ({"probability": "high"}, "probability must be a number from 0 to 1, got 'high'"),
         ({"log_posterior": float("nan")}, "log_posterior must be a finite number"),
     ],
 )

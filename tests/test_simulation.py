@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import os
 
 import numpy as np
 import pytest
@@ -132,26 +131,6 @@ def test_csv_reads_back_exactly(tmp_path):
         rows = list(csv.reader(handle))
     assert rows[0] == ["plain", 'a "quoted", name']
     assert np.array_equal(np.array(rows[1:], dtype=float), values)
-
-
-def test_csv_with_row_names(tmp_path):
-    path = tmp_path / "matrix.csv"
-    write_csv(path, ["A", "B"], [[0, 1], [0, 0]], row_names=["A", "B"], corner="parent")
-    assert path.read_text() == '"parent","A","B"\n"A",0,1\n"B",0,0\n'
-
-
-def test_csv_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
-    path = tmp_path / "table.csv"
-    path.write_text("old")
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(ParnidagError, match="disk full"):
-        write_csv(path, ["A"], [[1.0]])
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["table.csv"]  # noqa: PTH208
 
 
 @pytest.mark.parametrize(
