@@ -204,8 +204,8 @@ def test_refuses_max_conditioning(largest):
 # Skeletons from elsewhere
 
 
-def assert_path(space, **options):
-    skeleton = as_considered(space, NAMES, **options)
+def assert_path(space):
+    skeleton = as_considered(space, NAMES)
     assert skeleton.dtype == bool
     assert np.array_equal(skeleton, PATH)
 
@@ -237,12 +237,6 @@ def test_reads_results_by_their_probabilities():
     frame = pd.DataFrame(probabilities, index=NAMES, columns=NAMES)
     shuffled = ["d", "b", "a", "c"]
     assert_path(SimpleNamespace(edge_probabilities=frame.loc[shuffled, shuffled]))
-    loose = as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.4)
-    assert loose.sum() == PATH.sum() + 2
-    assert as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.6).sum() == 2
-    for threshold in (0, 1.1, "half", True, math.nan):
-        with pytest.raises(ParnidagError, match="threshold must be"):
-            as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=threshold)
     with pytest.raises(ParnidagError, match="from 0 to 1"):
         as_considered(SimpleNamespace(edge_probabilities=frame * 5), NAMES)
 

@@ -40,7 +40,6 @@ class Nodes:
         return node
 
     def edge(self, edge: Edge, argument: str) -> tuple[int, int]:
-        """Find the parent and the child of an edge."""
         parent, child = (self.index(node, argument) for node in edge)
         if parent == child:
             raise PriorError(f"{argument}: {edge[0]!r} → {edge[1]!r} leads from {self.names[parent]} to itself")
@@ -62,7 +61,6 @@ class Nodes:
         return np.asarray(np.nan_to_num(numbers))
 
     def places(self, tiers: Any) -> list[list[int]]:
-        """Find the nodes of each tier."""
         return [[self.index(node, "tiers") for node in tier] for tier in tiers or ()]
 
     def against_tiers(self, tiers: Any) -> NDArray[np.bool_]:
@@ -84,7 +82,6 @@ class Nodes:
 
 
 def checked_edge(edge: object, argument: str) -> Edge:
-    """Check the form of a (parent, child) pair."""
     if not isinstance(edge, (tuple, list)) or len(edge) != 2:
         raise PriorError(f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')]")
     parent, child = (checked_node(node, argument) for node in edge)

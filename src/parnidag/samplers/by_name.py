@@ -28,8 +28,8 @@ def named_sampler(word: str, **settings: Any) -> Sampler:
 
     Examples
     --------
-    >>> named_sampler("rev", probability=0.1)
-    REV(probability=0.1)
+    >>> named_sampler("rev", probability=0.1).probability
+    0.1
     """
     kind: Any = load(NAMES[word].rpartition(".")[2])
     sampler: Sampler = kind(**settings)

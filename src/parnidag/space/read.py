@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.graphs.matrices import in_order, is_probability, read_matrix
 from parnidag.graphs.read import read_graph, settle
@@ -35,47 +34,31 @@ def as_space(space: object, names: Sequence[str]) -> SearchSpace:
     return SearchSpace(tuple(names), as_considered(space, names))
 
 
-def as_considered(space: object, names: Sequence[str], *, threshold: float = 0.5) -> NDArray[np.bool_]:
-    """Read which pairs may be joined from whatever says so, as a symmetric n × n array.
+def as_considered(space: object, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Read which pairs may be joined, as a symmetric n × n array in the order of the names.
 
-    Parameters
-    ----------
-    space
-        A `Skeleton`; any graph that `as_graph` reads, in which an edge of any direction, or of none, joins a pair, so
-        also a networkx graph without directions and what causal-learn's PC or GES returned; or a result with
-        `edge_probabilities`. Labels, where there are any, may come in any order.
-    names
-        The nodes, in the order of the data.
-    threshold
-        For a result with `edge_probabilities`: a pair is joined when the probabilities of its two directions add up to
-        this or more; above 0, at most 1.
-
-    Raises
-    ------
-    ParnidagError
-        It is none of these, or has other nodes.
+    In a graph that `as_graph` reads, an edge of any direction, or of none, joins a pair; so also in a networkx graph
+    without directions, and in what causal-learn's PC or GES returned. In a result with `edge_probabilities` a pair is
+    joined when those of its two directions add up to one half or more.
 
     Examples
     --------
-    >>> as_considered([[0, 1, 0], [0, 0, 0], [0, 1, 0]], ["a", "b", "c"]).astype(int)
-    array([[0, 1, 0],
-           [1, 0, 1],
-           [0, 1, 0]])
+    >>> as_considered([[0, 1, 0], [0, 0, 0], [0, 1, 0]], ["a", "b", "c"]).astype(int).tolist()
+    [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
     if isinstance(space, str) and "." not in space:
         raise ParnidagError(f"space: {space!r} is not understood; use {KNOWN_SPACES}")
     if hasattr(space, "edge_probabilities"):
-        return _likely_pairs(space.edge_probabilities, names, threshold)
+        return _likely_pairs(space.edge_probabilities, names)
     return _symmetric(settle(read_graph(space, "space", KNOWN_SPACES), names, "space"))
 
 
-def _likely_pairs(probabilities: Any, names: Sequence[str], threshold: object) -> NDArray[np.bool_]:
-    least = number(threshold, "threshold", above=0, most=1)
+def _likely_pairs(probabilities: Any, names: Sequence[str]) -> NDArray[np.bool_]:
     matrix = read_matrix(probabilities, names, "space", "edge_probabilities")
     if not is_probability(matrix):
         raise ParnidagError("space: edge_probabilities must hold numbers from 0 to 1")
     matrix = matrix.astype(np.float64)
-    return _symmetric(matrix + matrix.T >= least)
+    return _symmetric(matrix + matrix.T >= 0.5)
 
 
 def _symmetric(joined: NDArray[np.bool_]) -> NDArray[np.bool_]:
