@@ -225,7 +225,7 @@ def test_another_space_and_version_are_refused(tmp_path, late, monkeypatch):
 
 def test_a_shorter_run_is_refused(tmp_path, late):
     path = copied(late("MC3", {})[0][0], tmp_path)
-    with pytest.raises(ParnidagError, match="draws=50, now draws=49: a run can be made longer, not shorter"):
+    with pytest.raises(ParnidagError, match="50 draws, now 49: a run can be made longer, not shorter"):
         run("MC3", checkpoint=path, draws=49)
 
 
