@@ -31,7 +31,7 @@ from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.harness.workers import run_all
 from benchmarks.networks import MissingData
 from benchmarks.studies import STUDIES
-from parnidag._util.writing import replacing
+from parnidag._util.files import replacing
 from parnidag.errors import DataError
 
 FOLDER = Path(__file__).parent / "results"

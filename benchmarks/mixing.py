@@ -27,10 +27,10 @@ from benchmarks.chains import STARTS, warm_up
 from benchmarks.figures import BestKnown, Cell, Referee, measure
 from benchmarks.goals import show_goals
 from benchmarks.problems import LOADERS, replicate
+from parnidag._util.files import write_csv
 from parnidag.errors import ParnidagError
 from parnidag.samplers import ADR, MC3, PARNI, REV, OrderMCMC, PartitionMCMC
 from parnidag.samplers.base import Sampler
-from parnidag.simulation import write_csv
 
 VARIANTS: dict[str, Sampler] = {
     "parni": PARNI(),

@@ -9,16 +9,18 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pandas as pd
+
 import parnidag
 from parnidag import metrics
-from parnidag.simulation import example_network, write_csv
+from parnidag.simulation import example_network
 
 
 def main(folder: Path) -> None:
     """Write an example table, sample its graphs, and look at the answer."""
     garden = example_network(rows=300)
     table = folder / "garden.csv"
-    write_csv(table, garden.names, garden.values)
+    pd.DataFrame(garden.values, columns=garden.names).to_csv(table, index=False)
 
     posterior = parnidag.sample(table, draws=200, seed=1, progress=False)
     print(posterior.diagnostics().verdict, end="\n\n")

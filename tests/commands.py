@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 import parnidag
-from parnidag.simulation import simulate, write_csv
+from parnidag._util.files import write_csv
+from parnidag.simulation import simulate
 
 NODES = ["A", "B", "C"]
 PROBABILITIES = pd.DataFrame([[0.0, 0.9, 0.2], [0.1, 0.0, 0.6], [0.0, 0.4, 0.0]], index=NODES, columns=NODES)

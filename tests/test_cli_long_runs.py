@@ -14,8 +14,9 @@ from judging import assert_same_run
 
 import parnidag
 from parnidag import cli
+from parnidag._util.files import write_csv
 from parnidag.cli.options import RunningOptions
-from parnidag.simulation import simulate, write_csv
+from parnidag.simulation import simulate
 
 PATIENCE = 240.0
 """Seconds within which a command must get going, on however busy a machine."""

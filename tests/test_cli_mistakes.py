@@ -6,7 +6,8 @@ import pytest
 from commands import one_line_error, remembered_calls, small_table
 
 from parnidag import cli
-from parnidag.errors import ParnidagError
+from parnidag.cli.screens import UsageError, error_line
+from parnidag.errors import DataError, ParnidagError
 
 
 @pytest.fixture
@@ -51,9 +52,9 @@ MISTAKES = [
     (["sample", "data.csv", "--forbid", "A"], "--forbid 'A'"),
     (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
     (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
-    (["sample", "data.csv", "--h", "2"], "h=2"),
+    (["sample", "data.csv", "--h", "2"], "--h must be a number between 0 and 1"),
     (["sample", "data.csv", "--threshold", "1.5"], "--threshold 1.5"),
-    (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "there is no folder nowhere"),
+    (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "the folder nowhere does not exist"),
     (["sample", "data.csv", "-o", "posterior.csv"], "netCDF"),
     (["sample", "data.csv", "-o", "folder.nc"], "is a folder"),
     (["sample", "data.csv", "--edges-csv", "data.csv"], "would overwrite"),
@@ -62,10 +63,10 @@ MISTAKES = [
     (["exact", "nowhere.csv"], "nowhere.csv: file not found"),
     (["exact", "data.csv", "--chains", "2"], "--chains"),
     (["simulate"], "--output"),
-    (["simulate", "-o", "nowhere/data.csv"], "there is no folder nowhere"),
+    (["simulate", "-o", "nowhere/data.csv"], "the folder nowhere does not exist"),
     (["simulate", "-o", "new.csv", "--edges", "1000"], "edges=1000"),
     (["simulate", "-o", "new.csv", "--truth", "new.csv"], "would overwrite"),
-    (["demo", "--rows", "0"], "rows=0"),
+    (["demo", "--rows", "0"], "--rows must be a whole number, 1 or more, got 0"),
 ]
 
 
@@ -84,7 +85,7 @@ def test_a_mistake_is_one_line_before_any_work(arguments, named, calls, table, c
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (ParnidagError("draws=0 is\n  too few"), "parnidag: error: --draws 0 is too few\n"),
+        (ParnidagError("draws must be\n  1 or more", argument="draws"), "parnidag: error: --draws must be 1 or more\n"),
         (PermissionError(13, "Permission denied", "/locked"), "parnidag: error: /locked: Permission denied\n"),
     ],
 )
@@ -93,6 +94,28 @@ def test_errors_of_the_library_become_one_line(error, line, calls, table, capsys
     assert cli.run(["sample", "data.csv", "-o", "posterior.nc"]) == 2
     assert capsys.readouterr() == ("", line)
     assert sorted(path.name for path in table.parent.iterdir()) == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "more", "line"),
+    [
+        (UsageError, "path: draws=500: file not found", {}, "path: draws=500: file not found"),
+        (ParnidagError, "path: draws=500.nc is damaged", {}, "draws=500.nc is damaged"),
+        (ParnidagError, "truth: tune=3: no table", {}, "--truth: tune=3: no table"),
+        (ParnidagError, "max_parents is 'draws=5'", {"argument": "max_parents"}, "--max-parents is 'draws=5'"),
+        (ParnidagError, "df must be 2 or more", {"argument": "df"}, "df must be 2 or more"),
+        (DataError, "kind='discrete' in kind='a'", {"argument": "kind"}, "--kind discrete in kind='a'"),
+        (DataError, "draws=5 and kind='x' are constant", {}, "draws=5 and kind='x' are constant"),
+        (DataError, "empty: kind='x'", {"remedy": "use missing='drop'"}, "empty: kind='x'; use --missing drop"),
+    ],
+)
+def test_arguments_become_options_and_paths_and_names_stay(kind, message, more, line):
+    assert error_line(kind(message, **more), {"max_parents", "kind", "truth"}) == line
+
+
+def test_a_path_that_looks_like_an_argument_is_shown_as_it_is(capsys):
+    assert cli.run(["sample", "runs/draws=500.csv"]) == 2
+    assert capsys.readouterr().err == "parnidag: error: runs/draws=500.csv: file not found\n"
 
 
 @pytest.mark.usefixtures("table")

@@ -82,7 +82,7 @@ def test_words_become_search_spaces(calls, tmp_path, monkeypatch):
     for index in (True, False):
         matrix.to_csv("candidates.csv", index=index)
         assert cli.run(["sample", "data.csv", "--space", "candidates.csv"]) == 0
-        assert calls[-1][1]["space"].loc["C", "B"] == 1
+        assert calls[-1][1]["space"].edges == [("A", "B"), ("C", "B")]
 
 
 @pytest.mark.usefixtures("table")

@@ -80,8 +80,9 @@ def test_without_probable_edges_there_is_no_table(capsys):
 def test_advice_is_given_in_words_of_the_command_line():
     said = in_option_words("run longer (draws=4000, chains=4), missing='drop', or parnidag.sample")
     assert said == "run longer (--draws 4000, --chains 4), --missing drop, or parnidag sample"
-    assert in_option_words("path: there is no file x.nc") == "there is no file x.nc"
-    assert in_option_words("a longer path: x") == "a longer path: x"
+    names = ["draws=4", "draws", "draws=4 kind='x'"]
+    said = in_option_words("draws=4 kind='x' → draws=4: run longer (draws=40)", names)
+    assert said == "draws=4 kind='x' → draws=4: run longer (--draws 40)"
 
 
 def test_truth_beside_the_answer(capsys):
@@ -102,7 +103,9 @@ def test_conclusion_is_the_evidence_or_the_verdict(capsys):
     print_conclusion(SimpleNamespace(log_evidence=-1.5, settings={}))
     judged = SimpleNamespace(verdict="converged", advice=["run longer"], caveats=["not all graphs"])
     score = {"name": "BGe", "alpha_w": None, "alpha_mu": 1.0}
-    print_conclusion(SimpleNamespace(log_evidence=None, diagnostics=lambda: judged, settings={"score": score}))
+    print_conclusion(
+        SimpleNamespace(nodes=(), log_evidence=None, diagnostics=lambda: judged, settings={"score": score})
+    )
     assert capsys.readouterr().out == (
         "Exact; log evidence -1.5000.\nScore: BGe (alpha_mu 1.0).\nconverged\n- run longer\nNote: not all graphs.\n"
     )

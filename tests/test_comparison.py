@@ -97,7 +97,7 @@ def test_small_differences_are_left_out():
 @pytest.mark.parametrize("value", ["a", np.nan, -1, -0.01, 1.5, True, None])
 def test_a_senseless_limit_is_refused(value):
     result = Posterior(simulated()[0])
-    with pytest.raises(ParnidagError, match=r"^min_difference: must be a number from 0 to 1, not"):
+    with pytest.raises(ParnidagError, match=r"^min_difference must be a number from 0 to 1, got"):
         compare(result, result, min_difference=value)
 
 

@@ -282,8 +282,8 @@ def test_the_settings_tell_searched_starts_from_given_ones(network, tmp_path):
         ({"max_candidates": 0}, "max_candidates must be"),
         ({"memory": -1}, "memory must be"),
         ({"seed": -1}, "seed must be"),
-        ({"skeleton": "pc"}, "space: str is not understood"),
-        ({"alpha": 2}, "alpha=2 must be"),
+        ({"skeleton": "pc"}, "space: 'pc' is not understood"),
+        ({"alpha": 2}, "alpha must be"),
     ],
 )
 def test_mistakes_are_named(network, options, message):

@@ -5,20 +5,14 @@ import pickle
 import networkx as nx
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from dags import all_dags
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from test_given_graphs import CHAIN, NAMED, NODES, general_graph
 
-from parnidag._util.spreadsheets import escaped, unescaped
+from parnidag._util.files import write_csv
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph, as_graph
-from parnidag.simulation import simulate, write_csv
-
-NODES = ("a", "b", "c", "d")
-CHAIN = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
-"""a → b → c, and d alone: no symmetry hides a transposed matrix."""
+from parnidag.simulation import simulate
 
 
 def refusal(*arguments, **options):
@@ -70,10 +64,9 @@ def test_nobody_can_change_a_graph():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "tree"}, "kind='tree' must be"),
+        ({"kind": "tree"}, "kind must be one of 'dag', 'cpdag', 'digraph', got 'tree'"),
         ({"nodes": ("a", "b", "c", "a")}, "nodes: every node needs a name of its own; repeated are 'a'"),
         ({"nodes": "abcd"}, "nodes: the nodes must be a list of names"),
-        ({"nodes": (1, 2, 3, 4)}, "nodes: the nodes must be a list of names"),
         ({"nodes": ("a", "b")}, r"adjacency: the matrix must be 2 × 2, got shape \(4, 4\)"),
         ({"adjacency": CHAIN * 2}, "adjacency: the matrix must hold only 0 and 1"),
         ({"adjacency": np.full((4, 4), np.nan)}, "adjacency: the matrix must hold only 0 and 1"),
@@ -86,9 +79,8 @@ def test_nobody_can_change_a_graph():
         ({"probabilities": np.zeros((3, 3))}, r"probabilities: the matrix must be 4 × 4, got shape \(3, 3\)"),
         ({"probabilities": np.full((4, 4), 1.1)}, "probabilities: the matrix must hold numbers from 0 to 1"),
         ({"probabilities": np.full((4, 4), np.nan)}, "probabilities: the matrix must hold numbers from 0 to 1"),
-        ({"probability": 1.5}, "probability=1.5 must be a number from 0 to 1"),
-        ({"probability": "high"}, "probability='high' must be a number from 0 to 1"),
-        ({"log_posterior": float("nan")}, "log_posterior=nan must be a finite number"),
+        ({"probability": 1.5}, "probability must be a number from 0 to 1, got 1.5"),
+        ({"log_posterior": float("nan")}, "log_posterior must be a finite number"),
     ],
 )
 def test_contradictions_are_refused(options, message):
@@ -158,63 +150,11 @@ def test_names_are_text_in_html():
 # ── graphs from elsewhere ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def general_graph(names, directed, undirected=()):
-    from causallearn.graph.Edge import Edge
-    from causallearn.graph.Endpoint import Endpoint
-    from causallearn.graph.GeneralGraph import GeneralGraph
-    from causallearn.graph.GraphNode import GraphNode
-
-    nodes = {name: GraphNode(name) for name in names}
-    graph = GeneralGraph(list(nodes.values()))
-    for edges, at_child in ((directed, Endpoint.ARROW), (undirected, Endpoint.TAIL)):
-        for parent, child in edges:
-            graph.add_edge(Edge(nodes[parent], nodes[child], Endpoint.TAIL, at_child))
-    return graph
-
-
-FORMS = {
-    "graph": lambda: Graph(NODES, CHAIN),
-    "array": lambda: CHAIN,
-    "numbers": lambda: CHAIN.astype(float),
-    "lists": lambda: CHAIN.astype(int).tolist(),
-    "tuples": lambda: tuple(map(tuple, CHAIN.tolist())),
-    "frame": lambda: pd.DataFrame(CHAIN.astype(int), index=NODES, columns=NODES),
-    "shuffled frame": lambda: pd.DataFrame(CHAIN, index=NODES, columns=NODES).loc[list("dbca"), list("dbca")],
-    "frame without names": lambda: pd.DataFrame(CHAIN),
-    "polars": lambda: pl.DataFrame(CHAIN, schema=list(NODES)),
-    "networkx": lambda: nx.DiGraph([("b", "c"), ("a", "b")]),
-    "networkx by number": lambda: nx.MultiDiGraph([(1, 2), (0, 1)]),
-    "pairs": lambda: [("b", "c"), ("a", "b")],
-    "pairs in lists": lambda: [["b", "c"], ["a", "b"]],
-    "pairs by number": lambda: [(np.int64(1), 2), (0, 1)],
-    "causal-learn": lambda: general_graph("dcba", [("a", "b"), ("b", "c")]),
-    "causal-learn result": lambda: {"G": general_graph("dcba", [("a", "b"), ("b", "c")])},
-    "causal-learn without names": lambda: general_graph(["X1", "X2", "X3", "X4"], [("X1", "X2"), ("X2", "X3")]),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_reads_every_form_on_given_nodes(form):
-    found = as_graph(FORMS[form](), NODES)
-    assert found.nodes == NODES
-    np.testing.assert_array_equal(found.adjacency, CHAIN)
-    assert found.kind == "dag"
-
-
-@pytest.mark.parametrize("form", ["graph", "frame", "polars", "networkx", "pairs", "causal-learn", "shuffled frame"])
-def test_names_decide_not_positions(form):
-    backwards = NODES[::-1]
-    found = as_graph(FORMS[form](), backwards)
-    assert found.nodes == backwards
-    assert sorted(found.edges) == [("a", "b"), ("b", "c")]
-    np.testing.assert_array_equal(found.adjacency, CHAIN[::-1, ::-1])
-
-
 def test_without_nodes_a_graph_keeps_its_own():
     assert as_graph(CHAIN).nodes == ("X0", "X1", "X2", "X3")
-    assert as_graph(FORMS["shuffled frame"]()).nodes == tuple("dbca")
-    assert as_graph(FORMS["shuffled frame"]()).edges == [("b", "c"), ("a", "b")]
-    assert as_graph(FORMS["causal-learn"]()).nodes == tuple("dcba")
+    assert as_graph(NAMED["shuffled frame"]()).nodes == tuple("dbca")
+    assert as_graph(NAMED["shuffled frame"]()).edges == [("b", "c"), ("a", "b")]
+    assert as_graph(NAMED["causal-learn"]()).nodes == tuple("dcba")
     assert as_graph(nx.DiGraph([(5, 7)])).edges == [("5", "7")]
     simulation = simulate(nodes=5, edges=4, rows=2, seed=1)
     assert as_graph(simulation).edges == simulation.edges
@@ -330,23 +270,6 @@ def test_files_that_hold_no_graph_are_refused(tmp_path, text, message):
     assert "is a folder" in refusal(tmp_path)
     path.write_bytes(b"\xff\xfe")
     assert "cannot be read as an adjacency CSV file" in refusal(path)
-
-
-# ── names in spreadsheets ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@given(st.text(alphabet="'=+-@\t\r\n a1＝", max_size=6))
-def test_escaping_loses_nothing_and_leaves_no_formula(name):
-    cell = escaped(name)
-    assert unescaped(cell) == name
-    assert cell.lstrip()[:1] not in set("=+-@＝") or cell[:1] == "'"
-    assert cell[:1] not in set("=+-@\t\r\n＝")
-
-
-@settings(max_examples=200)
-@given(st.lists(st.text(alphabet="'=+ a", max_size=5), unique=True, min_size=2))
-def test_different_names_stay_different(names):
-    assert len({escaped(name) for name in names}) == len(names)
 
 
 def test_all_dags_of_three_nodes_survive_each_way_out():

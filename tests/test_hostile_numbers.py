@@ -7,7 +7,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from hostile import eliminated, exact_moments, log_of
 from reference import all_dags
@@ -309,10 +308,3 @@ def test_many_nodes_and_few_rows():
     for score in ("gaussian", "gprior", "bge", "bic", "spline"):
         posterior = parnidag.sample(values, score=score, **SHORT)
         assert_sound(posterior)
-
-
-def test_short_numbers_that_signal_are_missing_values():
-    signalling = np.array([0x7FA00000, 0x3F800000, 0x40000000], np.uint32).view(np.float32)
-    for table in (np.column_stack([signalling, signalling[::-1]]), {"a": signalling, "b": signalling[::-1]}):
-        with pytest.raises(DataError, match="missing values in"):
-            Data(pd.DataFrame(table) if isinstance(table, dict) else table)

@@ -147,5 +147,5 @@ def test_sizes_settle_in_one_drawing():
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.5, "0.5", True, None])
 def test_a_wrong_threshold_is_refused(threshold):
-    with pytest.raises(ParnidagError, match=r"^threshold: must be a number above 0 and at most 1"):
+    with pytest.raises(ParnidagError, match=r"^threshold must be a number above 0 and at most 1"):
         plots.graph(exact(np.zeros((3, 3))), threshold=threshold)

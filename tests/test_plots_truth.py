@@ -95,9 +95,9 @@ def test_distances_by_threshold_with_the_median_and_the_consensus_graph(reversal
 
 def test_wrong_arguments_are_refused():
     matrix, truth = known()
-    with pytest.raises(ParnidagError, match=r"^kind: must be one of 'roc', 'precision_recall', not 'pr'"):
+    with pytest.raises(ParnidagError, match=r"^kind must be one of 'roc', 'precision_recall', got 'pr'"):
         plots.roc(exact(matrix), truth, kind="pr")
-    with pytest.raises(ParnidagError, match=r"^reversal: must be one of 'once', 'twice', not 2"):
+    with pytest.raises(ParnidagError, match=r"^reversal must be one of 'once', 'twice', got 2"):
         plots.shd_threshold(exact(matrix), truth, reversal=2)
     with pytest.raises(ParnidagError, match="truth"):
         plots.roc(exact(matrix), truth[:4, :4])

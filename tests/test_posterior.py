@@ -172,7 +172,7 @@ def test_networkx_graph_has_all_nodes_and_probabilities():
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.5, float("nan"), "0.5", True, None])
 def test_senseless_thresholds_are_refused(threshold):
-    with pytest.raises(ParnidagError, match="threshold: must be a number above 0"):
+    with pytest.raises(ParnidagError, match="threshold must be a number above 0"):
         Posterior(simulated()[0]).graph(threshold)
 
 

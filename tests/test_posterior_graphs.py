@@ -54,7 +54,7 @@ def test_top_graphs_of_a_sampled_result_have_their_share_of_the_draws():
 def test_senseless_numbers_of_graphs_are_refused(k):
     result = Posterior(simulated()[0])
     for listed in (result.top_graphs, result.top_classes):
-        with pytest.raises(ParnidagError, match="k: must be a whole number"):
+        with pytest.raises(ParnidagError, match="k must be a whole number"):
             listed(k)
 
 

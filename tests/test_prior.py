@@ -8,9 +8,9 @@ import json
 import math
 import pickle
 
+import networkx as nx
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,10 +56,6 @@ def test_default_prior_has_odds_one_to_n_minus_one():
     assert resolved.log_odds.flags.c_contiguous
 
 
-def test_two_nodes_have_even_odds():
-    np.testing.assert_array_equal(EdgePrior().resolve(["a", "b"]).log_odds, 0.0)
-
-
 @pytest.mark.parametrize("h", [1e-300, 0.1, 0.5, np.float32(0.5), 1 - 2**-53])
 def test_h_sets_the_odds(h):
     resolved = EdgePrior(h=h).resolve(NAMES)
@@ -93,14 +89,11 @@ def forbidden_mask():
         (pair for pair in FORBIDDEN_PAIRS),
         np.array([[1, 0], [3, 0], [3, 1]]),
         np.array([["rain", "season"], ["wet", "season"], ["wet", "rain"]]),
-        [(np.int64(1), np.int32(0)), (3, 0), (3, 1)],
         forbidden_mask(),
         forbidden_mask() | np.eye(4, dtype=bool),
-        pd.DataFrame(forbidden_mask(), index=NAMES, columns=NAMES),
         pd.DataFrame(forbidden_mask() | np.eye(4, dtype=bool), index=NAMES, columns=NAMES),
         pd.DataFrame(forbidden_mask(), index=NAMES, columns=NAMES).iloc[::-1, [2, 0, 3, 1]],
         pd.DataFrame(forbidden_mask()),
-        pl.DataFrame({name: forbidden_mask()[:, j] for j, name in enumerate(NAMES)}),
     ],
 )
 def test_forbidden_edges_in_any_form(edges):
@@ -109,25 +102,12 @@ def test_forbidden_edges_in_any_form(edges):
     np.testing.assert_array_equal(EdgePrior(forbidden=edges).resolve(NAMES).status, expected)
 
 
-@pytest.mark.parametrize("edges", [[("rain", "wet"), (0, 2)], np.array([[1, 3], [0, 2]])])
+@pytest.mark.parametrize("edges", [[("rain", "wet"), (0, 2)], np.array([[1, 3], [0, 2]]), nx.DiGraph([(1, 3), (0, 2)])])
 def test_required_edges_forbid_their_reverse(edges):
     expected = free_status(4)
     expected[1, 3] = expected[0, 2] = REQUIRED
     expected[3, 1] = expected[2, 0] = FORBIDDEN
     np.testing.assert_array_equal(EdgePrior(required=edges).resolve(NAMES).status, expected)
-
-
-def test_required_edges_from_an_array():
-    mask = forbidden_mask()
-    status = EdgePrior(required=mask).resolve(NAMES).status
-    np.testing.assert_array_equal(status == REQUIRED, mask)
-    assert (status[mask.T] == FORBIDDEN).all()
-
-
-def test_reverse_of_a_required_edge_may_be_forbidden_too():
-    status = EdgePrior(required=[("rain", "wet")], forbidden=[("wet", "rain")]).resolve(NAMES).status
-    assert status[1, 3] == REQUIRED
-    assert status[3, 1] == FORBIDDEN
 
 
 @pytest.mark.parametrize(
@@ -244,27 +224,18 @@ def test_description_of_a_dense_mask_lists_the_first_edges_and_counts_them_all()
     assert described["forbidden_edges"] == described["required_edges"] == n * (n - 1) // 2
 
 
-def test_description_lists_exactly_the_limit_in_full():
-    n = 50
-    edges = list(itertools.permutations(range(n), 2))[:MOST_LISTED_EDGES]
-    described = EdgePrior(forbidden=edges).describe([f"N{j}" for j in range(n)])
-    assert described["forbidden"] == [[f"N{i}", f"N{j}"] for i, j in edges]
-    assert described["forbidden_edges"] == MOST_LISTED_EDGES
-
-
 # --- refusals that need no names --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("h", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", 0.5j, np.bool_(True)])
 def test_h_outside_its_range(h):
     message = refusal_when_made(h=h)
-    assert f"h={h!r}" in message
-    assert "between 0 and 1" in message
+    assert message == f"h must be a number between 0 and 1 (both excluded), or None for 1/n, got {h!r}"
 
 
 @pytest.mark.parametrize("bound", [-1, 1.0, True, "2", np.array([1, 2])])
 def test_max_parents_that_are_no_count(bound):
-    assert "max_parents=" in refusal_when_made(max_parents=bound)
+    assert refusal_when_made(max_parents=bound).startswith("max_parents must be a whole number, 0 or more")
 
 
 @pytest.mark.parametrize("argument", ["forbidden", "required"])
@@ -312,9 +283,9 @@ def test_required_self_loops_in_arrays_and_tables():
         ([["season", "season"]], "'season' is listed twice"),
         ([[0.5]], "0.5 is not a node"),
         ([[-2]], "index -2 is negative"),
-        ({"season": "first"}, "'season' has 'first'"),
-        ({"season": math.nan}, "not finite"),
-        ({"season": True}, "not a number"),
+        ({"season": "first"}, "tiers['season'] must be a finite number, got 'first'"),
+        ({"season": math.nan}, "a finite number, got nan"),
+        ({"season": True}, "a finite number, got True"),
     ],
 )
 def test_malformed_tiers(tiers, part):
@@ -327,10 +298,10 @@ def test_malformed_tiers(tiers, part):
     ("log_odds", "part"),
     [
         ({("rain", "wet"): math.inf}, "use forbidden= or required="),
-        ({("rain", "wet"): -math.inf}, "('rain', 'wet') has -inf"),
-        ({("rain", "wet"): math.nan}, "not finite"),
-        ({("rain", "wet"): "2"}, "not a number"),
-        ({("rain", "wet"): True}, "not a number"),
+        ({("rain", "wet"): -math.inf}, "log_odds[('rain', 'wet')] must be a finite number"),
+        ({("rain", "wet"): math.nan}, "got nan"),
+        ({("rain", "wet"): "2"}, "got '2'"),
+        ({("rain", "wet"): True}, "got True"),
         ({("rain", "rain"): 1.0}, "to itself"),
         ({"rain": 1.0}, "is not a (parent, child) pair"),
         (np.full((4, 4), np.inf), "entry (0, 0) is inf"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from parnidag.simulation import example_network, write_csv
+from parnidag._util.files import write_csv
+from parnidag.simulation import example_network
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 

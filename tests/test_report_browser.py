@@ -11,7 +11,7 @@ import report_pages as ask
 from browser import browser  # noqa: F401
 from made_results import made_result, record_of
 
-from parnidag._util.spreadsheets import escaped
+from parnidag._util.files import escaped
 from parnidag.results.posterior import Posterior
 
 NAMES = ["rain", "soil_moisture", "sun", "heat", "bees", "flowers", "fruit", "harvest", "compost", "worms"]

@@ -4,10 +4,8 @@ import functools
 import math
 from types import SimpleNamespace
 
-import networkx as nx
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from naive_pc import pc_by_definition
 from plain_python import plain_value
@@ -61,13 +59,6 @@ def test_equals_the_naive_twin(nodes, rows, alpha, seed):
     assert skeleton.tests == tests
 
 
-def test_cases_reach_deep_conditioning_sets():
-    deepest = max(
-        pc(dense_values(nodes, rows, seed), alpha).separating_sizes.max() for nodes, rows, alpha, seed in CASES
-    )
-    assert deepest >= 3
-
-
 def test_removing_within_a_level_would_be_noticed():
     differing = [
         case
@@ -78,6 +69,10 @@ def test_removing_within_a_level_would_be_noticed():
         )
     ]
     assert differing
+    assert (
+        max(pc(dense_values(nodes, rows, seed), alpha).separating_sizes.max() for nodes, rows, alpha, seed in CASES)
+        >= 3
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -100,13 +95,6 @@ def test_alpha_zero_keeps_nothing(rows):
     skeleton = pc(simulate(10, 15, rows, 1, weights=(20, 30)).values, alpha=0)
     assert not skeleton.adjacency.any()
     assert skeleton.edges == []
-
-
-def test_alpha_near_one_keeps_nearly_everything():
-    # independent columns survive one test with probability alpha; four standard deviations fewer are allowed
-    alpha = 0.99
-    skeleton = pc(np.random.default_rng(0).normal(size=(100, 10)), alpha, max_conditioning=0)
-    assert len(skeleton.edges) >= 45 * alpha - 4 * math.sqrt(45 * alpha * (1 - alpha))
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
@@ -179,29 +167,21 @@ def test_result_describes_itself():
     assert np.array_equal(skeleton.adjacency, skeleton.adjacency.T)
     assert np.array_equal(skeleton.separating_sizes == -1, skeleton.adjacency | np.eye(12, dtype=bool))
     assert 0 < sum(level.seconds for level in skeleton.levels) <= skeleton.seconds
-    text = repr(skeleton)
-    assert text.startswith(f"Skeleton(12 nodes, {count} edges; alpha=0.1, max_conditioning=2, {skeleton.tests:,} tests")
+    assert repr(skeleton).startswith(f"Skeleton(12 nodes, {count} edges; alpha=0.1, max_conditioning=2")
     for array in (skeleton.adjacency, skeleton.separating_sizes):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 1] = 1
 
 
-def test_two_columns():
-    x = np.random.default_rng(0).normal(size=50)
-    skeleton = pc(np.column_stack([x, x + np.linspace(-0.1, 0.1, 50)]))
-    assert skeleton.edges == [("X0", "X1")]
-    assert (skeleton.tests, len(skeleton.levels)) == (1, 1)
-
-
 @pytest.mark.parametrize("alpha", [-0.1, 1, 1.5, math.nan, "0.05", None, True])
 def test_refuses_alpha(alpha):
-    with pytest.raises(ParnidagError, match="alpha="):
+    with pytest.raises(ParnidagError, match="alpha must be"):
         pc(dense_values(4, 20, 0), alpha)
 
 
 @pytest.mark.parametrize("largest", [-1, 1.5, "2", True])
 def test_refuses_max_conditioning(largest):
-    with pytest.raises(ParnidagError, match="max_conditioning="):
+    with pytest.raises(ParnidagError, match="max_conditioning must be"):
         pc(dense_values(4, 20, 0), 0.05, largest)
 
 
@@ -219,8 +199,8 @@ def test_runs_without_compilation():
 # Skeletons from elsewhere
 
 
-def assert_path(space, **options):
-    skeleton = as_considered(space, NAMES, **options)
+def assert_path(space):
+    skeleton = as_considered(space, NAMES)
     assert skeleton.dtype == bool
     assert np.array_equal(skeleton, PATH)
 
@@ -237,45 +217,10 @@ def test_reads_a_skeleton_in_any_order():
         as_considered(skeleton, ["a", "b", "c", "e"])
 
 
-@pytest.mark.parametrize("make", [np.array, np.triu, lambda m: m.astype(int).tolist(), lambda m: m.astype(float)])
-def test_reads_matrices(make):
-    assert_path(make(PATH))
-
-
-def test_reads_frames_by_their_labels():
-    frame = pd.DataFrame(PATH.astype(int), index=NAMES, columns=NAMES)
-    shuffled = ["d", "c", "a", "b"]
-    assert_path(frame)
-    assert_path(frame.loc[shuffled, shuffled])
-    assert_path(pd.DataFrame(PATH))
-    assert_path(pl.DataFrame(PATH, schema=NAMES))
-    with pytest.raises(ParnidagError, match="same labels"):
-        as_considered(frame.loc[shuffled], NAMES)
-    with pytest.raises(ParnidagError, match="other nodes"):
-        as_considered(frame.rename(index={"a": "z"}, columns={"a": "z"}), NAMES)
-
-
 def test_a_frame_with_misleading_labels_is_still_a_frame():
     names = ["G", "edges", "nodes", "graph"]
     frame = pd.DataFrame(PATH, index=names, columns=names)
     assert np.array_equal(as_considered(frame, names), PATH)
-
-
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
-def test_reads_networkx_graphs(kind):
-    graph = kind()
-    graph.add_nodes_from(reversed(NAMES))
-    graph.add_edges_from([("b", "a"), ("b", "c")])
-    assert_path(graph)
-    assert_path(kind([("a", "b"), ("c", "b")]))  # d has no edges, so it may be missing
-    assert_path(kind([(0, 1), (2, 1)]))
-
-
-def test_refuses_networkx_graphs_on_other_nodes_and_loops():
-    with pytest.raises(ParnidagError, match=r"not columns: 'z'; the columns are a, b, c, d"):
-        as_considered(nx.Graph([("a", "z")]), NAMES)
-    with pytest.raises(ParnidagError, match="itself"):
-        as_considered(nx.Graph([("a", "a")]), NAMES)
 
 
 def test_reads_results_by_their_probabilities():
@@ -287,12 +232,6 @@ def test_reads_results_by_their_probabilities():
     frame = pd.DataFrame(probabilities, index=NAMES, columns=NAMES)
     shuffled = ["d", "b", "a", "c"]
     assert_path(SimpleNamespace(edge_probabilities=frame.loc[shuffled, shuffled]))
-    loose = as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.4)
-    assert loose.sum() == PATH.sum() + 2
-    assert as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=0.6).sum() == 2
-    for threshold in (0, 1.1, "half", True, math.nan):
-        with pytest.raises(ParnidagError, match="threshold="):
-            as_considered(SimpleNamespace(edge_probabilities=frame), NAMES, threshold=threshold)
     with pytest.raises(ParnidagError, match="from 0 to 1"):
         as_considered(SimpleNamespace(edge_probabilities=frame * 5), NAMES)
 
@@ -308,23 +247,11 @@ def test_reads_a_posterior():
     assert np.array_equal(as_considered(posterior, NAMES), expected)
 
 
-def test_reads_causal_learn_results():
-    marks = np.zeros((4, 4), dtype=int)
-    marks[0, 1], marks[1, 0] = -1, 1  # a tail and an arrow
-    marks[1, 2] = marks[2, 1] = 2  # circles
-    graph = SimpleNamespace(graph=marks)
-    assert_path(SimpleNamespace(G=graph))
-    assert_path({"G": graph, "score": -1.0})
-    assert_path(graph)
-    with pytest.raises(ParnidagError, match="3 × 3"):
-        as_considered({"G": graph}, NAMES[:3])
-
-
 @pytest.mark.parametrize(
     ("space", "message"),
     [
         (None, "NoneType is not understood"),
-        ("pc", "str is not understood"),
+        ("pc", "'pc' is not understood"),
         ({"score": 1.0}, "dict is not understood"),
         (np.zeros((3, 3)), r"must be 4 × 4, got shape \(3, 3\)"),
         ([[0, 1], [1]], "square matrix"),

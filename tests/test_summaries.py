@@ -234,7 +234,7 @@ def test_top_classes_gather_equivalent_graphs():
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
 @pytest.mark.parametrize("function", [top_graphs, top_classes])
 def test_k_must_be_a_count(function, k):
-    with pytest.raises(ParnidagError, match="k: must be a whole number of at least 1"):
+    with pytest.raises(ParnidagError, match="k must be a whole number, 1 or more"):
         function(record_of(drawn(3)), k)
 
 

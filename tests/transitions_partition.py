@@ -249,7 +249,7 @@ def main(n, prior="", broken=""):
     install(DECISIONS)
     install(BROKEN.get(broken, {}), [partitions, partition_moves])
     if broken in LOOSE:
-        partitions.ROUNDING = 0.3
+        partitions.SUM_ERROR = 0.3
     priors = [prior] if prior else PRIORS[n]
     print(json.dumps({f"{name}, {space}": figures(n, name, space) for name in priors for space in spaces(n)}))
 

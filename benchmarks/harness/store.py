@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.harness.environment import environment
 from benchmarks.harness.task import KEPT, Outcome, Task
-from parnidag._util.writing import replacing
+from parnidag._util.files import replacing
 
 
 class Store:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from parnidag._util.lazy import loader
 from parnidag._version import __version__
 
 if TYPE_CHECKING:
@@ -47,31 +48,28 @@ __all__ = [
 
 _MODULES = frozenset({"metrics", "plots", "samplers", "scores", "space"})
 
-_HOMES = {
-    "Data": "parnidag.data",
-    "EdgePrior": "parnidag.priors.edge_prior",
-    "Graph": "parnidag.graphs.graph",
-    "ParnidagError": "parnidag.errors",
-    "Posterior": "parnidag.results.posterior",
-    "StoppedWarning": "parnidag.errors",
-    "as_graph": "parnidag.graphs.graph",
-    "compare": "parnidag.results.compare",
-    "exact": "parnidag.api",
-    "load": "parnidag.results.netcdf",
-    "processes": "parnidag.run.pools",
-    "sample": "parnidag.api",
-    "simulate": "parnidag.simulation",
-}
+_load = loader(
+    "parnidag",
+    [
+        "api.exact",
+        "api.sample",
+        "data.Data",
+        "errors.ParnidagError",
+        "errors.StoppedWarning",
+        "graphs.graph.Graph",
+        "graphs.graph.as_graph",
+        "priors.edge_prior.EdgePrior",
+        "results.compare.compare",
+        "results.netcdf.load",
+        "results.posterior.Posterior",
+        "run.pools.processes",
+        "simulation.simulate",
+    ],
+)
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return importlib.import_module(f"parnidag.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'parnidag' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    return importlib.import_module(f"parnidag.{name}") if name in _MODULES else _load(name)
 
 
 def __dir__() -> list[str]:

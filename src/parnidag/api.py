@@ -15,14 +15,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.writing import why_not_writable
+from parnidag._util.checks import seed_or_new, whole
+from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
 from parnidag.exact_solver import sums as referee
 from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.exact_solver.draws import draw_graphs
-from parnidag.graphs.adjacency import Adjacency, check_adjacency
+from parnidag.graphs.adjacency import Adjacency
+from parnidag.graphs.graph import as_graph
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.results.assemble import record_of_run, record_of_solution, software
 from parnidag.results.netcdf import load, save_record
@@ -83,17 +85,18 @@ def sample(
     sampler
         `samplers.PARNI()` by default; also `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC` and `IterativeMCMC`.
     space
-        Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an adjacency matrix, a networkx graph, a
-        result of causal-learn's PC or GES, or an earlier `Posterior`. PARNI and REV look there first, and every other
-        edge stays possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the
-        space after it has grown. A skeleton has no directions. None: all parents up to 12 nodes, beyond that a PC
-        skeleton grown by iterative expansion. ADR and MC3 have no space.
+        Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an earlier `Posterior`, or any graph that
+        `as_graph` reads, such as an adjacency matrix, a CPDAG, a networkx graph or a result of causal-learn. Of a graph
+        both directions of every edge are considered. PARNI and REV look there first, and every other edge stays
+        possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the space after
+        it has grown. None: all parents up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR and
+        MC3 have no space.
     start
         Where chains start. None: each at the best graph of a search of its own (ADR and MC3 at the graph without
-        edges). ``"empty"`` for the graph without edges (but those required), a graph (adjacency matrix with [i, j]
-        meaning i → j, or a `networkx.DiGraph` with the column names as nodes), a list of one graph for each chain, or
-        an earlier `Posterior`, whose last draws are taken. Chains that start from the same good graph agree for that
-        reason alone: convergence is better judged from different starts.
+        edges). ``"empty"`` for the graph without edges (but those required), a DAG in any form that `as_graph` reads,
+        such as ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a `networkx.DiGraph`, a list of
+        one graph for each chain, or an earlier `Posterior`, whose last draws are taken. Chains that start from the same
+        good graph agree for that reason alone: convergence is better judged from different starts.
     draws
         Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these.
     tune
@@ -154,7 +157,7 @@ def sample(
         target = _target(table, score, prior)
         thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
         tune = int(draws) * thin // 4 if tune is None else int(tune)
-        plan = Plan(int(draws), tune, thin, int(chains), _seed(seed))
+        plan = Plan(int(draws), tune, thin, int(chains), seed_or_new(seed))
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
         starts = _start_graphs(start, target, plan.chains)
@@ -296,9 +299,7 @@ def exact(
     (1, 10, 4, 4)
     """
     _check_kinds(score=score, prior=prior)
-    if not _is_integer(draws) or draws < 0:
-        raise ParnidagError(f"draws must be a whole number, 0 or more, got {draws!r}")
-    seed = _seed(seed)
+    draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = as_data(data)
     referee.check_size(table.n_nodes, draws=draws > 0)
@@ -348,25 +349,14 @@ def _makes_executors(value: object) -> bool:
     return callable(value) and not isinstance(value, type) and not hasattr(value, "submit")
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbits(32)
-    if not _is_integer(seed) or seed < 0:
-        raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
-    return int(seed)
-
-
 def _check_numbers(draws: object, tune: object, thin: object, chains: object) -> None:
     """Refuse anything but whole numbers that are large enough; None stands for a default of `tune` and `thin`."""
-    for name, value, least in (("draws", draws, 1), ("chains", chains, 1), ("tune", tune, 0), ("thin", thin, 1)):
-        if value is None and name in ("tune", "thin"):
-            continue
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ParnidagError(f"{name} must be a whole number, {least} or more, got {value!r}")
+    whole(draws, "draws", 1)
+    whole(chains, "chains", 1)
+    if tune is not None:
+        whole(tune, "tune")
+    if thin is not None:
+        whole(thin, "thin", 1)
 
 
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
@@ -384,7 +374,7 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] 
         return None
     if isinstance(start, str) and start == "empty":
         return [target.required] * chains
-    if isinstance(start, str):
+    if isinstance(start, str) and "." not in start:
         raise ParnidagError(f'start must be "empty", a graph, an earlier posterior or None, got {start!r}')
     if isinstance(start, Posterior):
         if tuple(start.nodes) != target.names:
@@ -394,34 +384,32 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] 
             raise ParnidagError("start is a posterior without stored graphs")
         graphs = [start.graph_at(chain % len(start.log_posterior), last) for chain in range(chains)]
     else:
-        starts = list(start) if _is_one_a_chain(start) else [start] * chains
+        starts = list(start) if _is_one_per_chain(start) else [start] * chains
         if len(starts) != chains:
             raise ParnidagError(f"start has {len(starts)} graphs for {chains} chains")
-        graphs = [_as_graph(graph, target) for graph in starts]
+        graphs = [_start_graph(graph, target.names) for graph in starts]
     for graph in graphs:
         target.check_graph(graph, "start")
     return graphs
 
 
-def _is_one_a_chain(start: Any) -> bool:
-    """Is `start` a list of graphs, or a three-dimensional array of them?"""
-    if isinstance(start, (list, tuple)):
-        return len(start) > 0 and (hasattr(start[0], "edges") or np.ndim(start[0]) == 2)
-    return isinstance(start, np.ndarray) and start.ndim == 3
+def _is_one_per_chain(start: object) -> bool:
+    """Is `start` a list of graphs, or a three-dimensional array of them, rather than the rows or the edges of one?"""
+    if isinstance(start, np.ndarray):
+        return start.ndim == 3
+    sequences = (list, tuple, np.ndarray)
+    if not isinstance(start, (list, tuple)) or not start:
+        return False
+    return not isinstance(start[0], sequences) or any(isinstance(row, sequences) for row in start[0])
 
 
-def _as_graph(start: Any, target: Target) -> Adjacency:
-    if hasattr(start, "edges") and hasattr(start, "nodes"):  # a networkx graph, without importing networkx
-        start = _matrix_of(start, target.names)
-    return check_adjacency(start, target.n_nodes, "start")
-
-
-def _matrix_of(graph: Any, names: tuple[str, ...]) -> Adjacency:
-    """Return the adjacency matrix of a networkx graph on the columns of the data."""
-    if set(graph.nodes) != set(names) or not graph.is_directed():
-        raise ParnidagError("start must be a directed graph whose nodes are the columns of the data")
-    place = {name: k for k, name in enumerate(names)}
-    matrix = np.zeros((len(names), len(names)), bool)
-    for parent, child in graph.edges():
-        matrix[place[parent], place[child]] = True
-    return matrix
+def _start_graph(value: object, names: tuple[str, ...]) -> Adjacency:
+    graph = as_graph(value, names, "start")
+    if graph.undirected:
+        one, other = graph.undirected[0]
+        raise ParnidagError(
+            f"start leaves the direction of {one} — {other} open; chains start at a DAG, such as posterior.best"
+        )
+    if not graph.is_acyclic:
+        raise ParnidagError("start has a directed cycle, so it is not a DAG")
+    return graph.adjacency

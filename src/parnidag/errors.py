@@ -1,8 +1,27 @@
 """What goes wrong on the user's side: every such error derives from `ParnidagError` and says what to do."""
 
+from __future__ import annotations
+
 
 class ParnidagError(ValueError):
-    """A mistake in what was passed in: the message names the argument, what was given and what is allowed."""
+    """A mistake in what was passed in: the message names the argument, what was given and what is allowed.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    argument
+        The argument that is refused, if the message begins with its name.
+    remedy
+        What to do instead, in Python's words; it ends the message.
+
+    The command line has options in place of arguments, and puts these two, and no other part, in its own words.
+    """
+
+    def __init__(self, message: str = "", *, argument: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message if remedy is None else f"{message}; {remedy}")
+        self.argument = argument
+        self.remedy = remedy
 
 
 class DataError(ParnidagError):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from parnidag._util.spreadsheets import csv_writer, escaped
-from parnidag._util.writing import replacing
+from parnidag._util.checks import number, seed_or_new, whole
 from parnidag.errors import ParnidagError
 
 EDGES_PER_NODE = 1.5
@@ -131,16 +126,15 @@ def simulate(
     >>> simulation.values.shape, int(simulation.adjacency.sum())
     ((100, 5), 4)
     """
-    nodes = _whole("nodes", nodes, 1)
-    rows = _whole("rows", rows, 1)
+    nodes = whole(nodes, "nodes", 1)
+    rows = whole(rows, "rows", 1)
     most = nodes * (nodes - 1) // 2
-    edges = min(round(EDGES_PER_NODE * nodes), most) if edges is None else _whole("edges", edges, 0)
+    edges = min(round(EDGES_PER_NODE * nodes), most) if edges is None else whole(edges, "edges", 0)
     if edges > most:
         raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}")
     low, high = _weight_range(weights)
-    if not (np.isfinite(noise) and noise > 0):
-        raise ParnidagError(f"noise={noise!r} must be a positive number (a standard deviation)")
-    seed = secrets.randbits(32) if seed is None else _whole("seed", seed, 0)
+    noise = number(noise, "noise", above=0)
+    seed = seed_or_new(seed)
 
     rng = np.random.default_rng(seed)
     order = rng.permutation(nodes)
@@ -172,8 +166,8 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     >>> garden.values.shape, ("rain", "soil_moisture") in garden.edges
     ((400, 20), True)
     """
-    rows = _whole("rows", rows, 1)
-    seed = _whole("seed", seed, 0)
+    rows = whole(rows, "rows", 1)
+    seed = whole(seed, "seed", 0)
     # Columns in alphabetical order: the order of the columns must not give the causal order away.
     names = tuple(sorted({name for parent, child, _ in _GARDEN for name in (parent, child)}))
     index = {name: i for i, name in enumerate(names)}
@@ -181,45 +175,6 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     for parent, child, weight in _GARDEN:
         raw[index[parent], index[child]] = weight
     return _draw(names, raw, _topological_order(raw), 1.0, rows, np.random.default_rng(seed), seed)
-
-
-def write_csv(
-    path: str | Path,
-    names: Sequence[str],
-    values: npt.ArrayLike,
-    *,
-    row_names: Sequence[str] | None = None,
-    corner: str = "",
-) -> None:
-    """Write a table as CSV: all of it or nothing, and floats so that they read back exactly.
-
-    All names are quoted, and one that a spreadsheet would run as a formula gets an apostrophe in front (see
-    `parnidag._util.spreadsheets`). `Data` and `as_graph` take it away again.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; an existing one is replaced.
-    names : sequence of str
-        One name a column.
-    values : array, shape (rows, columns)
-        The table.
-    row_names : sequence of str, optional
-        Names of the rows, written as a first column headed `corner`.
-    corner : str, default ""
-        Heading of the column of row names.
-    """
-    table = np.asarray(values)
-    if table.ndim != 2 or table.shape[1] != len(names):
-        raise ParnidagError(f"values of shape {table.shape} do not fit {len(names)} column names")
-    if row_names is not None and len(row_names) != table.shape[0]:
-        raise ParnidagError(f"{len(row_names)} row_names do not fit the {table.shape[0]} rows of values")
-    with replacing(path, "table.csv") as temporary, temporary.open("x", newline="", encoding="utf-8") as handle:
-        writer = csv_writer(handle)
-        heading = [*([] if row_names is None else [corner]), *names]
-        writer.writerow([escaped(str(name)) for name in heading])
-        for i, row in enumerate(table.tolist()):
-            writer.writerow(row if row_names is None else [escaped(str(row_names[i])), *row])
 
 
 def _random_pairs(
@@ -270,16 +225,6 @@ def _topological_order(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64
         order += ready
         waiting -= (weights[ready] != 0).sum(axis=0)
     return np.array(order)
-
-
-def _whole(name: str, value: object, least: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise ParnidagError(f"{name}={value!r} must be a whole number, at least {least}") from None
-    if isinstance(value, bool) or number < least:
-        raise ParnidagError(f"{name}={value!r} must be a whole number, at least {least}")
-    return number
 
 
 def _weight_range(weights: tuple[float, float]) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 
@@ -22,6 +23,24 @@ def shorten(items: Sequence[str], shown: int = 5) -> str:
     if len(items) <= shown + 1:
         return ", ".join(clipped)
     return f"{', '.join(clipped[:shown])} and {len(items) - shown} more"
+
+
+def number_of(number: int, noun: str) -> str:
+    """Say a number of things.
+
+    Examples
+    --------
+    >>> number_of(1, "edge"), number_of(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def short_number(value: float) -> str:
+    """Write a number with three digits, or whole if it is large; a dash if there is none."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def one_line(reason: object, longest: int = 300) -> str:

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,7 @@ from parnidag.cli.options import (
     demo_report_path,
 )
 from parnidag.cli.process import INTERRUPTED, TERMINATED
-from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, say
+from parnidag.cli.screens import UsageError, error_line, print_beside_truth, print_conclusion, say
 from parnidag.cli.tables import print_against_truth, print_differences
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
 
@@ -54,6 +55,12 @@ DIFFERENCE = 0.05
 DEMO_DRAWS = 500
 """Half the default, which is plenty for the demo's network and keeps it to a few seconds."""
 
+_OPTIONS = {"nodes", "edges", "rows", "noise", "truth"} | {
+    option.name
+    for options in (ModelOptions, SamplingOptions, RunningOptions, OutputOptions)
+    for option in fields(options)
+}
+"""Arguments of the library that are options here."""
 
 app = App(
     name="parnidag",
@@ -241,22 +248,20 @@ def compare(
         With two results: list the edges whose probabilities differ by more than this. Default: 0.05.
     """
     if len(results) < (1 if truth is not None else 2):
-        raise ParnidagError("compare needs two results (FILE.nc), or one and --truth FILE.csv")
+        raise UsageError("compare needs two results (FILE.nc), or one and --truth FILE.csv")
     if len(results) > 2 and truth is None:
-        raise ParnidagError(f"compare takes two results, not {len(results)}; any number with --truth FILE.csv")
+        raise UsageError(f"compare takes two results, not {len(results)}; any number with --truth FILE.csv")
     if difference is not None and len(results) != 2:
-        raise ParnidagError(
-            f"--difference belongs to two results, not {len(results)}: they alone are listed edge by edge"
-        )
+        raise UsageError(f"--difference belongs to two results, not {len(results)}: they alone are listed edge by edge")
     least = DIFFERENCE if difference is None else difference
     if not 0 <= least <= 1:
-        raise ParnidagError(f"--difference {least:g} must be between 0 and 1")
+        raise UsageError(f"--difference {least:g} must be between 0 and 1")
 
     from parnidag.results.netcdf import load
 
     found = {str(path): load(path) for path in results}
     if len(found) < len(results):
-        raise ParnidagError("compare: a result is named twice")
+        raise UsageError("compare: a result is named twice")
     if len(found) == 2:
         first, second = found.values()
         print_differences(first, second, least)
@@ -295,16 +300,16 @@ def simulate(
     truth
         Write the true graph here: a row for each parent, a column for each child, 1 for an edge.
     """
+    from parnidag._util.files import write_csv
     from parnidag.simulation import simulate as simulate_network
-    from parnidag.simulation import write_csv
 
     for option, path in (("--output", output), ("--truth", truth)):
         if path is not None and path.suffix != ".csv":
-            raise ParnidagError(f"{option} {path}: tables are written as CSV, so name it *.csv")
+            raise UsageError(f"{option} {path}: tables are written as CSV, so name it *.csv")
     check_writable("--output", output)
     check_writable("--truth", truth, output)
     if nodes < 2:
-        raise ParnidagError(f"--nodes {nodes}: a graph to be found needs at least 2 nodes")
+        raise UsageError(f"--nodes {nodes}: a graph to be found needs at least 2 nodes")
     simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
     write_csv(output, simulation.names, simulation.values)
     size = f"{rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}"
@@ -334,10 +339,10 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except WorkersLostError as error:
-        _fail(str(error))
+        _fail(error)
         return WORKERS_LOST
     except (CycloptsError, ParnidagError) as error:
-        return _fail(str(error))
+        return _fail(error)
     except BrokenPipeError:
         # Whoever read the output has left; without this the interpreter complains once more while closing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -372,8 +377,9 @@ def _make_help_fit() -> None:
     app.console = Console(file=sys.stdout, width=PIPE_WIDTH, color_system=None)
 
 
-def _fail(message: str) -> int:
-    sys.stderr.write(f"parnidag: error: {visible(in_option_words(' '.join(message.split())))}\n")
+def _fail(error: Exception | str) -> int:
+    line = error if isinstance(error, str) else error_line(error, _OPTIONS)
+    sys.stderr.write(f"parnidag: error: {visible(' '.join(line.split()))}\n")
     return USER_MISTAKE
 
 

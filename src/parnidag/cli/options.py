@@ -12,17 +12,19 @@ import re
 import secrets
 import tempfile
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
 
-from parnidag._util.inputs import why_not_readable
-from parnidag._util.writing import why_not_writable
-from parnidag.cli.screens import print_conclusion, print_edges, say
-from parnidag.errors import ParnidagError
+from parnidag._util.files import why_not_readable, why_not_writable
+from parnidag.cli.screens import UsageError, print_conclusion, print_edges, say
+from parnidag.samplers.by_name import NAMES as SAMPLERS
+from parnidag.samplers.by_name import named_sampler
+from parnidag.scores.by_name import NAMES as SCORES
+from parnidag.scores.by_name import choose_score, named_score
 
 if TYPE_CHECKING:
     from parnidag.data.table import Data
@@ -44,6 +46,13 @@ def _whole(kind: type, tokens: Sequence[Token]) -> int:
         raise ValueError(f"{tokens[0].value} is not a whole number") from None
 
 
+if TYPE_CHECKING:
+    ScoreWord = str
+    SamplerWord = str
+else:
+    ScoreWord = Literal[("auto", *SCORES)]
+    SamplerWord = Literal[tuple(SAMPLERS)]
+
 Whole = Annotated[int, Parameter(converter=_whole)]
 MaybeWhole = Annotated[int | None, Parameter(converter=_whole)]
 
@@ -53,7 +62,7 @@ MaybeWhole = Annotated[int | None, Parameter(converter=_whole)]
 class ModelOptions:
     """What the data mean: the score and the prior over graphs."""
 
-    score: Literal["auto", "gaussian", "gprior", "bge", "bic", "bdeu", "spline"] = "auto"
+    score: ScoreWord = "auto"
     """How well parents explain a node. "auto" is bdeu for discrete columns, else gaussian."""
 
     score_option: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NAME=VALUE")] = ()
@@ -87,21 +96,17 @@ class ModelOptions:
     none); it is no node itself."""
 
     def data(self, path: Path) -> Data:
-        """Read the table."""
         from parnidag.data.table import Data
 
         kind = None if self.kind == "auto" else self.kind
         return Data(path, missing=self.missing, kind=kind, interventions=self.interventions)
 
     def chosen_score(self, data: Data) -> Score:
-        """Build the score."""
-        from parnidag.scores.by_name import choose_score, named_score
-
         options: dict[str, str] = {}
         named = [_named_value("--score-option", text) for text in self.score_option]
         for name, value in [*named, *([("g", str(self.g))] if self.g is not None else [])]:
             if name in options:
-                raise ParnidagError(f"the option {name} of the score is given twice")
+                raise UsageError(f"the option {name} of the score is given twice")
             options[name] = value
         if not options:
             return choose_score(self.score, data)
@@ -109,7 +114,6 @@ class ModelOptions:
         return named_score(name, options)
 
     def prior(self) -> EdgePrior:
-        """Build the prior over graphs."""
         from parnidag.priors.edge_prior import EdgePrior
 
         return EdgePrior(
@@ -140,7 +144,7 @@ class SamplingOptions:
     seed: MaybeWhole = None
     """Seed: the same one gives the same result. Default: a fresh one, kept in the result."""
 
-    sampler: Literal["parni", "adr", "mc3", "rev", "order", "partition", "iterative"] = "parni"
+    sampler: SamplerWord = "parni"
     """The algorithm: PARNI-DAG; add-delete-reverse, plain structure MCMC or edge reversal; order, partition or
     iterative MCMC, which sample a search space."""
 
@@ -149,7 +153,7 @@ class SamplingOptions:
 
     moves: Annotated[str | None, Parameter(metavar="MOVES")] = None
     """What an iteration of PARNI is: "mixed", "paper" for the paper's algorithm alone, or weights such as
-    parni=0.5,adr=0.3,exchange=0.2 (also swap_parent, node_swap, edge_reversal, regroup). Default: "mixed"."""
+    parni=0.5,adr=0.3,exchange=0.2 (a move that is not known is refused with a list). Default: "mixed"."""
 
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
@@ -164,35 +168,22 @@ class SamplingOptions:
     for adr and mc3 "empty"."""
 
     def algorithm(self) -> Sampler:
-        """Build the sampler."""
-        from parnidag import samplers
-
-        given = {"kernel": self.kernel, "moves": self.moves}
-        chosen_here = {name: value for name, value in given.items() if value is not None}
-        if self.sampler == "parni":
-            if self.moves is not None and "=" in self.moves:
-                return samplers.PARNI(**chosen_here | {"moves": _weights(self.moves)})  # type: ignore[arg-type]
-            return samplers.PARNI(**chosen_here)  # type: ignore[arg-type]
-        for name, value in chosen_here.items():
-            raise ParnidagError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
-        chosen: dict[str, Callable[[], Sampler]] = {
-            "adr": samplers.ADR,
-            "mc3": samplers.MC3,
-            "rev": samplers.REV,
-            "order": samplers.OrderMCMC,
-            "partition": samplers.PartitionMCMC,
-            "iterative": samplers.IterativeMCMC,
-        }
-        return chosen[self.sampler]()
+        settings: dict[str, Any] = {"kernel": self.kernel, "moves": self.moves}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        if self.sampler != "parni":
+            for name, value in settings.items():
+                raise UsageError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
+        if self.moves is not None and "=" in self.moves:
+            settings["moves"] = _weights(self.moves)
+        return named_sampler(self.sampler, **settings)
 
     def files(self) -> list[Path]:
-        """Return the results that are read."""
         return [Path(name) for name in (self.space, self.start) if name is not None and Path(name).suffix]
 
     def search_space(self, data: Data, prior: EdgePrior, score: Score, seed: int | None) -> object:
         """Make or read the search space; None leaves it to the sampler."""
         if self.alpha is not None and self.space not in ("pc", "iterative"):
-            raise ParnidagError("--alpha belongs to --space pc or --space iterative: add one of them")
+            raise UsageError("--alpha belongs to --space pc or --space iterative: add one of them")
         if self.space is None:
             return None
         from parnidag import space
@@ -215,35 +206,30 @@ class SamplingOptions:
 
 
 def _weights(text: str) -> dict[str, float]:
-    """Read weights by move: parni=0.5,adr=0.5."""
     weights = {}
     for part in text.split(","):
         name, _, number = part.partition("=")
         if name.strip() in weights:
-            raise ParnidagError(f"--moves {text}: {name.strip()} has two weights")
+            raise UsageError(f"--moves {text}: {name.strip()} has two weights")
         try:
             weights[name.strip()] = float(number)
         except ValueError as error:
-            raise ParnidagError(f"--moves {text}: {part.strip()!r} is not of the form move=weight") from error
+            raise UsageError(f"--moves {text}: {part.strip()!r} is not of the form move=weight") from error
     return weights
 
 
 def _space_of_file(path: Path) -> object:
     """Read the space of an earlier result, or a matrix of candidates."""
-    if path.suffix != ".csv":
-        known = '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)'
-        return _earlier_result("--space", path, known)
-    import pandas as pd
+    if path.suffix == ".csv":
+        from parnidag.graphs.graph import as_graph
 
-    from parnidag.graphs.read import read_csv
-
-    matrix, names, *_ = read_csv(path, "--space", bare=True)
-    return pd.DataFrame(matrix.astype(int), index=names, columns=names)
+        return as_graph(path, argument="--space")
+    return _earlier_result("--space", path, '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)')
 
 
 def _earlier_result(option: str, path: Path, known: str) -> Posterior:
     if path.suffix != ".nc":
-        raise ParnidagError(f"{option} {path}: use {known}")
+        raise UsageError(f"{option} {path}: use {known}")
     from parnidag.results.netcdf import load
 
     return load(path)
@@ -267,11 +253,11 @@ class RunningOptions:
     def check(self, data: Path) -> None:
         """Refuse what cannot work before hours are spent on it."""
         if self.processes is not None and self.dask is not None:
-            raise ParnidagError("--processes and --dask exclude each other")
+            raise UsageError("--processes and --dask exclude each other")
         if self.processes is not None and self.processes < 1:
-            raise ParnidagError(f"--processes {self.processes} must be 1 or more")
+            raise UsageError(f"--processes {self.processes} must be 1 or more")
         if self.dask is not None and not re.fullmatch(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+/?", self.dask):
-            raise ParnidagError(f"--dask {self.dask}: write the address of the scheduler as tcp://host:port")
+            raise UsageError(f"--dask {self.dask}: write the address of the scheduler as tcp://host:port")
         check_writable("--checkpoint", self.checkpoint, data)
 
     def files(self) -> list[Path]:
@@ -305,12 +291,12 @@ def _dask_client(address: str) -> Any:
     try:
         client: Any = importlib.import_module("dask.distributed").Client
     except ImportError as error:
-        raise ParnidagError("--dask needs Dask: pip install 'parnidag[dask]'") from error
+        raise UsageError("--dask needs Dask: pip install 'parnidag[dask]'") from error
     try:
         return client(address, timeout=DASK_SECONDS)
     except (OSError, ValueError) as error:  # its timeout is an OSError too
         reason = " ".join(str(error).split())
-        raise ParnidagError(f"--dask {address}: no scheduler answers there ({reason})") from error
+        raise UsageError(f"--dask {address}: no scheduler answers there ({reason})") from error
 
 
 @Parameter(name="*", group=Group("Output", sort_key=4))
@@ -337,11 +323,11 @@ class OutputOptions:
         """Refuse what cannot work before hours are spent on it, and what would overwrite a file that is read."""
         _check_readable(data)
         if not 0 <= self.threshold <= 1:
-            raise ParnidagError(f"--threshold {self.threshold:g} must be between 0 and 1")
+            raise UsageError(f"--threshold {self.threshold:g} must be between 0 and 1")
         if self.output is not None and self.output.suffix != ".nc":
-            raise ParnidagError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
+            raise UsageError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
         if self.quiet and self.output is None and self.edges_csv is None and self.report is None:
-            raise ParnidagError("--quiet without --output, --edges-csv or --report would leave nothing of the result")
+            raise UsageError("--quiet without --output, --edges-csv or --report would leave nothing of the result")
         check_writable("--output", self.output, data, *read)
         check_writable("--edges-csv", self.edges_csv, data, self.output, *read)
         check_report(self.report, data, self.output, self.edges_csv, *read)
@@ -351,7 +337,7 @@ class OutputOptions:
 
         `saved` says whether that has been tried already, and with what success.
         """
-        from parnidag.simulation import write_csv
+        from parnidag._util.files import write_csv
 
         if self.output is not None and saved is None:
             posterior.save(self.output)
@@ -384,7 +370,7 @@ def demo_report_path() -> Path:
 def check_report(path: Path | None, *others: Path | None, option: str = "--report") -> None:
     """Refuse a report that cannot be written, before hours are spent on it."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise ParnidagError(f"{option} {path}: the report is an HTML file, so name it *.html")
+        raise UsageError(f"{option} {path}: the report is an HTML file, so name it *.html")
     check_writable(option, path, *others)
 
 
@@ -397,10 +383,9 @@ def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> 
 
 
 def _named_value(option: str, text: str) -> tuple[str, str]:
-    """Split NAME=VALUE."""
     name, sign, value = text.partition("=")
     if not (name.strip() and sign and value.strip()):
-        raise ParnidagError(f"{option} {text!r}: write it as NAME=VALUE, such as alpha_w=12")
+        raise UsageError(f"{option} {text!r}: write it as NAME=VALUE, such as alpha_w=12")
     return name.strip(), value.strip()
 
 
@@ -410,15 +395,15 @@ def _edge(option: str, text: str) -> tuple[str, str]:
         names = [name.strip() for name in text.split(separator)]
         if len(names) == 2 and all(names):
             return names[0], names[1]
-    raise ParnidagError(f'{option} {text!r} must be one edge, written "parent,child" or "parent->child"')
+    raise UsageError(f'{option} {text!r} must be one edge, written "parent,child" or "parent->child"')
 
 
 def _check_readable(path: Path) -> None:
     problem = why_not_readable(path)
     if problem is not None:
-        raise ParnidagError(f"{path}: {problem}")
+        raise UsageError(f"{path}: {problem}")
     if not os.access(path, os.R_OK):
-        raise ParnidagError(f"{path} may not be read: permission denied")
+        raise UsageError(f"{path} may not be read: permission denied")
 
 
 def check_writable(option: str, path: Path | None, *others: Path | None) -> None:
@@ -427,6 +412,6 @@ def check_writable(option: str, path: Path | None, *others: Path | None) -> None
         return
     problem = why_not_writable(path)
     if problem is not None:
-        raise ParnidagError(f"{option} {path}: {problem}")
+        raise UsageError(f"{option} {path}: {problem}")
     if path.resolve() in [other.resolve() for other in others if other is not None]:
-        raise ParnidagError(f"{option} {path} would overwrite another file of this command")
+        raise UsageError(f"{option} {path} would overwrite another file of this command")

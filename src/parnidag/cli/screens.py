@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from parnidag._util.text import visible
+from parnidag._util.text import number_of, visible
+from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +26,7 @@ MOST_LIKELY = 5
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
     """Print the probable edges, with the columns that this kind of result has."""
     probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
-    say(f"{nodes} nodes, {_number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
+    say(f"{nodes} nodes, {number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
     if probable.empty:
         likeliest = summary.sort_values("probability", ascending=False, kind="stable").head(MOST_LIKELY)
         shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest.itertuples())
@@ -74,27 +76,52 @@ def print_conclusion(posterior: Posterior) -> None:
         say(f"Score: {score['name']}" + (f" ({options})." if options else "."))
     dropped = dict(posterior.settings.get("data") or {}).get("dropped_rows")
     if dropped:
-        say(f"{_number_of(dropped, 'row')} with missing values left out.")
+        say(f"{number_of(dropped, 'row')} with missing values left out.")
     if posterior.log_evidence is not None:
         say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
         return
     diagnostics = posterior.diagnostics()
     say(diagnostics.verdict)
     for advice in diagnostics.advice:
-        say(f"- {in_option_words(advice)}")
+        say(f"- {in_option_words(advice, posterior.nodes)}")
     for caveat in diagnostics.caveats:
-        say(f"Note: {in_option_words(caveat)}.")
+        say(f"Note: {in_option_words(caveat, posterior.nodes)}.")
 
 
-def in_option_words(text: str) -> str:
-    """Turn the library's way of naming arguments into options: draws=4000 becomes --draws 4000."""
+class UsageError(ParnidagError):
+    """A mistake on the command line, already in its words."""
+
+
+def error_line(error: Exception, options: Collection[str]) -> str:
+    """Write an error for the command line: an argument that it begins with, and its remedy, as options.
+
+    What stands between is left alone: there are paths and names in it.
+    """
+    text = str(error)
+    if not isinstance(error, ParnidagError) or isinstance(error, UsageError):
+        return text
+    text, remedy = (text, "") if error.remedy is None else (text.removesuffix(error.remedy), error.remedy)
+    text = text.removeprefix("path: ")  # on the command line a file has no name but its own
+    argument = "truth" if text.startswith("truth: ") else error.argument
+    if argument is not None and argument in options:
+        option = f"--{argument.replace('_', '-')}"
+        text = re.sub(rf"^{argument}(=['\"]?(\w+)['\"]?)?", lambda found: f"{option} {found[2] or ''}".strip(), text)
+    return text + in_option_words(remedy)
+
+
+def in_option_words(text: str, names: Iterable[str] = ()) -> str:
+    """Turn the library's way of naming arguments into options: draws=4000 becomes --draws 4000, names of nodes stay."""
+    kept = [name for name in names if _in_option_words(name) != name]
+    if not kept:
+        return _in_option_words(text)
+    known = "|".join(map(re.escape, sorted(kept, key=len, reverse=True)))
+    parts = re.split(rf"((?<!\w)(?:{known})(?!\w))", text)
+    return "".join(part if k % 2 else _in_option_words(part) for k, part in enumerate(parts))
+
+
+def _in_option_words(text: str) -> str:
     text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
-    text = re.sub(r"^path: ", "", text)  # on the command line a file has no name but its own
-    text = re.sub(r"^truth: ", "--truth: ", text)
-    text = re.sub(r"the folder (\S+) does not exist", r"there is no folder \1", text)
-    text = text.replace(": it is a folder", " is a folder, not a file name")
-    text = re.sub(r"\bmissing=['\"]drop['\"]", "--missing drop", text)
-    text = re.sub(r"\bkind=['\"](\w+)['\"]", r"--kind \1", text)
+    text = re.sub(r"\b(missing|kind)=['\"](\w+)['\"]", r"--\1 \2", text)
     for ours, theirs in (
         ("parnidag.sample", "parnidag sample"),
         ("samplers.PARNI()", "--sampler parni"),
@@ -112,10 +139,6 @@ def cell(value: object, number_format: str) -> str:
     """Format a value; a figure that does not exist is a dash, not a "nan"."""
     missing = value is None or value != value
     return "-" if missing else format(value, number_format)
-
-
-def _number_of(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def say(text: str) -> None:

@@ -20,7 +20,9 @@ MISSING = ("raise", "drop")
 def refuse_missing(names: Sequence[str], counts: Sequence[int], n_rows: int, missing: str) -> None:
     """Refuse missing values, by their number in each column, and columns that hold nothing else."""
     if missing == "raise" and any(counts):
-        raise DataError(f"missing values in {_with_counts(names, counts)}; missing='drop' leaves out such rows")
+        raise DataError(
+            f"missing values in {_with_counts(names, counts)}", remedy="missing='drop' leaves out such rows"
+        )
     empty = [name for name, count in zip(names, counts, strict=True) if count == n_rows]
     if empty:
         raise DataError(f"columns without any value: {shorten(empty)}; remove them")

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _SMALLEST = float(np.finfo(np.float64).tiny)  # below it numbers lose digits
-_ROUNDING = 64 * _EPSILON  # a spread (or a distance of a correlation from 1) this small is rounding, not information
+_SPREAD_ERROR = 64 * _EPSILON  # a spread (or distance of a correlation from 1) this small is rounding, not information
 _BLOCK = 1 << 19  # numbers worked on at a time (4 MB)
 
 
@@ -57,7 +57,7 @@ class Spread(NamedTuple):
     @property
     def constant(self) -> Mask:
         """The columns that do not vary, or by no more than rounding."""
-        return np.asarray(self.half_range <= _ROUNDING / 2 * self.magnitude)
+        return np.asarray(self.half_range <= _SPREAD_ERROR / 2 * self.magnitude)
 
 
 def spread_of(values: Floats, rows: Mask | None = None) -> Spread:
@@ -206,7 +206,7 @@ def _symmetric(gram: Floats, factor: Floats) -> Floats:
 
 def _refuse_copies(correlation: Floats, stored_error: Floats, names: Sequence[str], n_rows: int) -> None:
     """Refuse pairs whose correlation is ±1 up to the rounding of the stored numbers and of the sums over rows."""
-    tolerance = _ROUNDING + _EPSILON * np.sqrt(n_rows) + np.add.outer(stored_error**2, stored_error**2)
+    tolerance = _SPREAD_ERROR + _EPSILON * np.sqrt(n_rows) + np.add.outer(stored_error**2, stored_error**2)
     pairs = np.argwhere(np.triu(1.0 - np.abs(correlation) <= tolerance, k=1))
     if len(pairs):
         listed = shorten([f"{names[i]} and {names[j]}" for i, j in pairs.tolist()])

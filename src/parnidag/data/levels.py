@@ -89,7 +89,8 @@ def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[Conte
     coded = _coded_columns(names, codings)
     if asked == "continuous" and coded:
         raise DataError(
-            f"kind='continuous' needs numbers: {shorten(coded)}; leave these columns out or code them as numbers"
+            f"kind='continuous' needs numbers: {shorten(coded)}; leave these columns out or code them as numbers",
+            argument="kind",
         )
     if asked == "discrete":
         refuse_fractions(names, columns, codings, "kind='discrete'")
@@ -130,8 +131,8 @@ def _refuse_strays(names: Sequence[str], columns: Sequence[Contents], codings: C
             strays.append(f"{name} ({rows} of {all_rows} rows, for example {coding.labels[words[0]]!r})")
     if strays:
         raise DataError(
-            f"columns of numbers with something else among them: {shorten(strays)}; correct such cells, or empty them "
-            "and use missing='drop'"
+            f"columns of numbers with something else among them: {shorten(strays)}",
+            remedy="correct such cells, or empty them and use missing='drop'",
         )
 
 
@@ -199,5 +200,6 @@ def refuse_fractions(names: Sequence[str], columns: Sequence[Contents], codings:
     if fractions:
         raise DataError(
             f"{what} needs classes or whole numbers, not fractions: {shorten(fractions)}; cut such columns into "
-            "classes first, for example with pandas.cut"
+            "classes first, for example with pandas.cut",
+            argument=what.partition("=")[0],
         )

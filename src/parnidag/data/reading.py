@@ -20,8 +20,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from parnidag._util.inputs import why_not_readable
-from parnidag._util.spreadsheets import unescaped
+from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import did_you_mean, is_number_text, one_line, shorten
 from parnidag.data.columns import Coding, Column, UnreadableError, is_text, read_column
 from parnidag.data.parquet import read_parquet

@@ -122,8 +122,8 @@ class Summary:
             measured = "" if any(column.coding for column in self.columns) else " (or kind='continuous')"
             raise DataError(
                 f"the different rows of this discrete table take {taken:.3g} GB after {self.n_rows} rows, about "
-                f"{1e9 * taken / self.n_rows:.3g} bytes a row, and at most {MOST_ROW_MEMORY / 1e9:.3g} GB are kept; "
-                f"leave out columns with many levels, merge levels, or take a part of the rows{measured}"
+                f"{1e9 * taken / self.n_rows:.3g} bytes a row, and at most {MOST_ROW_MEMORY / 1e9:.3g} GB are kept",
+                remedy=f"leave out columns with many levels, merge levels, or take a part of the rows{measured}",
             )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.text import shorten
+from parnidag._util.text import number_of, shorten
 from parnidag.data.batches import read_batches, streams
 from parnidag.data.checks import FEWEST_ROWS, MISSING
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
@@ -423,7 +423,7 @@ class Data:
         changed = ""
         if self.has_interventions:
             nodes, rows = int((self.set_rows() > 0).sum()), self._statistics.rows_with_targets
-            changed = f"; {_count(nodes, 'node')} set in {_count(rows, 'row')}"
+            changed = f"; {number_of(nodes, 'node')} set in {number_of(rows, 'row')}"
         return f"Data({self.n_rows} rows × {self.n_nodes} columns{kind}: {shorten(self.names)}{changed}{dropped})"
 
     def _repr_html_(self) -> str:
@@ -451,7 +451,3 @@ def _check_options(missing: object, kind: object) -> None:
         raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
     if kind is not None and kind not in KINDS:
         raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

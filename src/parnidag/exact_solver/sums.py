@@ -134,10 +134,10 @@ def check_size(n: int, draws: bool) -> None:
     if n <= limit:
         return
     what = "exact draws of graphs" if draws else "exact edge probabilities"
-    without_draws = f" Edge probabilities without draws go up to {MAX_NODES} nodes." if draws else ""
+    without_draws = f" (edge probabilities without draws go up to {MAX_NODES} nodes)" if draws else ""
     raise ParnidagError(
-        f"{what} are limited to {limit} nodes, got {n}: this would take {estimate(n, draws)[1]}.{without_draws} "
-        "Use parnidag.sample, which has no such limit."
+        f"{what} are limited to {limit} nodes, got {n}: this would take {estimate(n, draws)[1]}{without_draws}",
+        remedy="use parnidag.sample, which has no such limit",
     )
 
 

@@ -25,15 +25,7 @@ from parnidag.kernels.types import Codes, Flags, Integers, int64
 def cpdag(adjacency: Adjacency) -> Adjacency:
     """Return the CPDAG of a DAG, the picture of its equivalence class.
 
-    Parameters
-    ----------
-    adjacency : (n, n) bool array
-        A DAG; ``adjacency[i, j]`` means i → j.
-
-    Returns
-    -------
-    (n, n) bool array
-        A compelled edge i → j has only [i, j] set, a reversible one both [i, j] and [j, i].
+    A compelled edge i → j has only [i, j] set, a reversible one both [i, j] and [j, i].
 
     Examples
     --------
@@ -56,19 +48,8 @@ def cpdag_codes(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the CPDAGs of many packed DAGs as edge codes, a reversible edge in both directions.
 
-    Parameters
-    ----------
-    n_nodes : int
-        Number of nodes n.
-    graph_offsets, graph_edges : int64 and int32 arrays
-        The DAGs, as in `RunRecord`.
-
-    Returns
-    -------
-    codes : flat int32 array
-        The codes ``parent * n + child`` of one CPDAG after the other, in no order within a CPDAG.
-    ends : (graphs,) int64 array
-        Where each CPDAG ends in `codes`: what `record.pack_graphs` takes to find the unique ones.
+    The DAGs come as in `RunRecord`. The codes of one CPDAG follow those of the other, in no order within a CPDAG; the
+    second array says where each ends, for `record.pack_graphs` to find the unique ones.
 
     Examples
     --------

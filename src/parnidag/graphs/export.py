@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from parnidag._util.spreadsheets import csv_writer, escaped
-from parnidag._util.writing import write_atomically
+from parnidag._util.files import csv_text, write_atomically
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
     import networkx as nx
     from numpy.typing import NDArray
-
-CSV_CORNER = "parent"
-"""Heading of the first column: it says that the rows are parents."""
 
 _ENTITY = re.compile(r"&#?\w+;")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -51,7 +47,7 @@ else:
 
 
 class Exports(_Described):
-    """What a `Graph` can do for other programs; the graph itself is in `graph.py`."""
+    """What a `Graph` can do for other programs; the graph itself is in `graphs/graph.py`."""
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -60,20 +56,10 @@ class Exports(_Described):
     @overload
     def to_dot(self, path: str | os.PathLike[str]) -> Path: ...
     def to_dot(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        r"""Return the graph as Graphviz text, or write it to a file: ``parent -> child``.
+        r"""Return the graph as Graphviz text, or write it to the file `path`: ``parent -> child``.
 
         An undirected edge of a CPDAG is written once, with ``dir=none``. Graphviz draws every name as it is; programs
         that take names as they stand in the file see a backslash in them doubled.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.dot``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -104,19 +90,9 @@ class Exports(_Described):
     @overload
     def to_gml(self, path: str | os.PathLike[str]) -> Path: ...
     def to_gml(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the graph as GML text, or write it to a file: ``source`` is the parent, ``target`` the child.
+        """Return the graph as GML text, or write it to the file `path`; ``source`` is the parent, ``target`` the child.
 
         An undirected edge of a CPDAG is an edge each way. The name of a node is its ``label``.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.gml``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -134,19 +110,9 @@ class Exports(_Described):
     @overload
     def to_graphml(self, path: str | os.PathLike[str]) -> Path: ...
     def to_graphml(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the graph as GraphML text, or write it to a file: ``source`` is the parent, ``target`` the child.
+        """Return the graph as GraphML, or write it to the file `path`; ``source`` is the parent, ``target`` the child.
 
         An undirected edge of a CPDAG is an edge each way. The name of a node is its ``id``.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.graphml``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -172,20 +138,10 @@ class Exports(_Described):
     @overload
     def to_csv(self, path: str | os.PathLike[str]) -> Path: ...
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the adjacency table as CSV text, or write it to a file: a row is a parent, a column a child.
+        """Return the adjacency table as CSV, or write it to the file `path`; a row is a parent, a column a child.
 
         An undirected edge of a CPDAG is a 1 each way. All names are quoted, and one that a spreadsheet would run as a
         formula gets an apostrophe in front, which `as_graph` takes away again.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file to write, usually ending in ``.csv``; without it the text is returned.
-
-        Returns
-        -------
-        str or pathlib.Path
-            The text, or the file written.
 
         Examples
         --------
@@ -196,13 +152,8 @@ class Exports(_Described):
         "wet",0,0
         <BLANKLINE>
         """
-        names = [escaped(name) for name in self.nodes]
-        written = io.StringIO()
-        writer = csv_writer(written)
-        writer.writerow([CSV_CORNER, *names])
-        for name, row in zip(names, self.adjacency.astype(int).tolist(), strict=True):
-            writer.writerow([name, *row])
-        return _text_or_file(written.getvalue(), path, "graph.csv")
+        table = csv_text(self.nodes, self.adjacency.astype(int), row_names=self.nodes, corner="parent")
+        return _text_or_file(table, path, "graph.csv")
 
     # ── libraries ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

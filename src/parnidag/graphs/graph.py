@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.text import did_you_mean, one_line, shorten
+from parnidag._util.checks import number, one_of
+from parnidag._util.text import did_you_mean, number_of, one_line, shorten
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.export import Exports
@@ -69,8 +69,7 @@ class Graph(Exports):
     probability: float | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ParnidagError(f'kind={self.kind!r} must be "dag", "cpdag" or "digraph"')
+        one_of(self.kind, "kind", get_args(Kind))
         nodes = checked_nodes(self.nodes, "nodes")
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "adjacency", _frozen(self._checked_adjacency(), np.bool_))
@@ -81,10 +80,10 @@ class Graph(Exports):
             object.__setattr__(self, "probabilities", _frozen(np.clip(matrix, 0.0, 1.0), np.float64))
         if self.probability is not None:
             if not is_probability(np.array(self.probability)):
-                raise ParnidagError(f"probability={self.probability!r} must be a number from 0 to 1")
+                raise ParnidagError(f"probability must be a number from 0 to 1, got {self.probability!r}")
             object.__setattr__(self, "probability", min(max(float(self.probability), 0.0), 1.0))
-        if self.log_posterior is not None and not math.isfinite(self.log_posterior):
-            raise ParnidagError(f"log_posterior={self.log_posterior!r} must be a finite number, or None if unknown")
+        if self.log_posterior is not None:
+            number(self.log_posterior, "log_posterior", what="a finite number", note="or None if unknown")
         if self.kind != "digraph" and not self.is_acyclic:
             raise ParnidagError(f'adjacency: it has a directed cycle, which a graph of kind "{self.kind}" cannot have')
 
@@ -172,8 +171,7 @@ class Graph(Exports):
 
     def _title(self) -> str:
         count = len(self.edges) + len(self.undirected)
-        parts = [_TITLES[self.kind], f"{len(self.nodes)} node{'s' * (len(self.nodes) != 1)}"]
-        parts.append(f"{count} edge{'s' * (count != 1)}")
+        parts = [_TITLES[self.kind], number_of(len(self.nodes), "node"), number_of(count, "edge")]
         if self.log_posterior is not None:
             parts.append(f"log posterior {self.log_posterior:.4f}")
         if self.probability is not None:
@@ -206,9 +204,9 @@ def as_graph(value: object, nodes: Sequence[str] | None = None, argument: str = 
     ----------
     value
         A `Graph`; an n × n array of 0 and 1, or a data frame of them with names, rows being parents and columns
-        children; a networkx.DiGraph; a list of (parent, child) pairs, by name or by number from 0 on; causal-learn's
-        GeneralGraph or the result it came in; a `Simulation`; or the path of an adjacency CSV file, as `Graph.to_csv`
-        writes it.
+        children; a networkx.DiGraph, of pgmpy or not; a list of (parent, child) pairs, by name or by number from 0 on;
+        causal-learn's GeneralGraph or the result it came in; a `Simulation`; or the path of an adjacency CSV file, as
+        `Graph.to_csv` writes it.
     nodes : sequence of str, optional
         The nodes and their order in the result: what has names is put in this order, what has none gets these names.
         By default those of the graph, or X0, X1 … if it has none. For a list of pairs they must be given.
@@ -248,6 +246,8 @@ def as_graph(value: object, nodes: Sequence[str] | None = None, argument: str = 
 
 def graph_of(reading: Reading, nodes: Sequence[str], argument: str) -> Graph:
     """Put what was read on these nodes, and find out what kind of graph it is."""
+    if reading.no_directions is not None:
+        raise ParnidagError(f"{argument}: {reading.no_directions}")
     matrix = settle(reading, nodes, argument)
     _refuse_loops(matrix, nodes, argument)
     return Graph(tuple(nodes), matrix, _kind_of(matrix, reading.kind))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,27 +20,31 @@ def is_frame(value: object) -> bool:
     return hasattr(value, "columns") and hasattr(value, "to_numpy")
 
 
-def labels_of(frame: Any, argument: str, what: str) -> list[Any]:
-    """Return the labels that rows and columns of a data frame share; polars, for one, has labels of columns only."""
+def frame_parts(frame: Any) -> tuple[list[Any], list[Any], NDArray[Any]]:
+    """Return the labels of rows and of columns, and the values; without labels (polars) rows are like columns."""
     columns = list(frame.columns)
-    rows = list(frame.index) if hasattr(frame, "index") else columns
-    if rows != columns:
-        raise ParnidagError(f"{argument}: the rows and columns of {what} must have the same labels in the same order")
-    return columns
+    return list(frame.index) if hasattr(frame, "index") else columns, columns, np.asarray(frame.to_numpy())
+
+
+def labelled(value: Any, argument: str, what: str = "the matrix") -> tuple[NDArray[Any], list[Any] | None]:
+    """Read a square array, or a data frame with the labels that its rows and columns share; None if it has none."""
+    if not is_frame(value):
+        return square(value, None, argument, what), None
+    rows, columns, values = frame_parts(value)
+    matrix = square(values, None, argument, "the data frame")
+    places = {label: place for place, label in enumerate(rows)}
+    if len(places) != len(rows) or places.keys() != set(columns):
+        raise ParnidagError(f"{argument}: the rows and columns of the data frame must have the same labels")
+    labels = None if rows == columns == list(range(len(rows))) else columns
+    return matrix[[places[label] for label in columns]], labels
 
 
 def read_matrix(value: Any, names: Sequence[str], argument: str, what: str) -> NDArray[Any]:
     """Read an n × n array, or a data frame whose labels are put in the order of the names."""
-    if not is_frame(value):
-        return square(value, len(names), argument, what)
-    values = square(value.to_numpy(), len(names), argument, what)
-    labels = labels_of(value, argument, what)
-    return values if is_range(labels) else in_order(values, labels, names, argument, what)
-
-
-def is_range(labels: Sequence[object]) -> bool:
-    """Are these only row numbers, so that a matrix has no names of its own?"""
-    return list(labels) == list(range(len(labels)))
+    matrix, labels = labelled(value, argument, what)
+    if labels is None:
+        return square(matrix, len(names), argument, what)
+    return in_order(matrix, labels, names, argument, what)
 
 
 def square(values: object, n_nodes: int | None, argument: str, what: str) -> NDArray[Any]:
@@ -61,7 +65,7 @@ def in_order(
     matrix: NDArray[Any], labels: Sequence[object], names: Sequence[str], argument: str, what: str
 ) -> NDArray[Any]:
     """Put rows and columns into the order of the names."""
-    places = {label: place for place, label in enumerate(labels)}
+    places = {str(label): place for place, label in enumerate(labels)}
     if len(labels) != len(names) or places.keys() != set(names):
         raise ParnidagError(
             f"{argument}: {what} is on other nodes: {len(labels)} of them ({shorten([str(x) for x in labels])}), "
@@ -76,17 +80,11 @@ def is_zero_one(matrix: NDArray[Any]) -> bool:
     return matrix.dtype.kind in "biuf" and bool(np.isin(matrix, (0, 1)).all())
 
 
-ROUNDING = 1e-9
+PROBABILITY_SLACK = 1e-9
 """How far beyond 0 and 1 a probability may be: sums of many small ones are not exact."""
 
 
 def is_probability(matrix: NDArray[Any]) -> bool:
     """Does a matrix hold only numbers from 0 to 1, up to rounding?"""
-    return matrix.dtype.kind in "biuf" and bool(((matrix >= -ROUNDING) & (matrix <= 1.0 + ROUNDING)).all())
-
-
-def causal_learn_graph(value: Any) -> Any | None:
-    """Find the graph in what causal-learn returned, or take it if it is one itself; None if it is something else."""
-    graph = value.get("G") if isinstance(value, Mapping) else getattr(value, "G", value)
-    # networkx graphs have a `graph` too, a dictionary
-    return graph if isinstance(getattr(graph, "graph", None), np.ndarray) else None
+    low, high = -PROBABILITY_SLACK, 1.0 + PROBABILITY_SLACK
+    return matrix.dtype.kind in "biuf" and bool(((matrix >= low) & (matrix <= high)).all())

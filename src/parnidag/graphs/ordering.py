@@ -27,17 +27,9 @@ START_NODES = 40_000
 def best_order(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     """Order nodes so that the sum of gains[i, j] over all i before j is largest, or nearly so for many nodes.
 
-    Parameters
-    ----------
-    gains : (k, k) int64 array
-        What is gained if i comes before j, not negative; the diagonal is zero. They are whole numbers, so that sums are
-        exact and equally good orders are told by index, not by rounding.
-
-    Returns
-    -------
-    (k,) int64 array
-        The nodes from first to last: a best order of up to 20 nodes. Of more, the best of some that cannot be improved
-        by moving one node. The same gains always give the same order.
+    Gains are not negative, and whole numbers, so that sums are exact and equally good orders are told by index, not by
+    rounding; the diagonal is zero. Up to 20 nodes the order is a best one; of more, the best of some that cannot be
+    improved by moving one node. The same gains always give the same order.
 
     Examples
     --------

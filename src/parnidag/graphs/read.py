@@ -1,10 +1,14 @@
-"""Graphs from elsewhere: matrices, tables, edge lists, files, graphs of other libraries; all read as [i, j] = i → j."""
+"""The one reader of graphs that a user gives: starts, spaces, priors, truths; whatever the form, [i, j] means i → j.
+
+`read_graph` finds edges and labels, `settle` puts them on the nodes of the data. What is asked of the graph beyond that
+(no cycle, no undirected edge) is for the caller to say.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,17 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.inputs import why_not_readable
-from parnidag._util.spreadsheets import unescaped
+from parnidag._util.checks import as_whole
+from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import one_line, shorten
 from parnidag.errors import ParnidagError
-from parnidag.graphs.matrices import causal_learn_graph, in_order, is_frame, is_range, is_zero_one, labels_of, square
-from parnidag.graphs.nodes import as_index
-from parnidag.simulation import Simulation
+from parnidag.graphs.matrices import in_order, is_frame, is_zero_one, labelled, square
 
 KNOWN_GRAPHS = (
-    "a Graph, an n × n array of 0 and 1 (or a data frame of them), a networkx.DiGraph, a list of (parent, child) "
-    "pairs, a GeneralGraph of causal-learn, a Simulation, or the path of an adjacency CSV file"
+    "a Graph, an n × n array of 0 and 1 (or a data frame of them), a networkx or pgmpy graph, a list of "
+    "(parent, child) pairs, a result of causal-learn, a Simulation, or the path of an adjacency CSV file"
 )
 
 
@@ -30,6 +32,7 @@ class Reading(NamedTuple):
     """A graph as it was found, before its nodes are put in anyone's order."""
 
     matrix: NDArray[np.bool_]
+    """[i, j] means i → j; an undirected edge is marked both ways."""
     labels: list[Any] | None
     """Names of the rows and columns, None if they have none."""
     complete: bool = True
@@ -37,29 +40,27 @@ class Reading(NamedTuple):
     edges_only: bool = False
     """True for a list of edges, in which no other nodes can be."""
     kind: str | None = None
-    """The kind of graph, if whoever made it said so."""
+    """The kind of graph, if its maker said so."""
+    no_directions: str | None = None
+    """Why this is no graph but only pairs that are joined, marked both ways; None if it is one."""
 
 
-def read_graph(value: object, argument: str) -> Reading:
-    """Read a graph from whatever describes one; see `KNOWN_GRAPHS`."""
-    if isinstance(value, Simulation):
-        return Reading(value.adjacency, list(value.names), kind="dag")
+def read_graph(value: object, argument: str, known: str = KNOWN_GRAPHS) -> Reading:
+    """Read a graph, or pairs that are joined, from whatever describes them; an error names what is `known`."""
     if isinstance(value, (str, os.PathLike)):
         return read_csv(Path(value), argument)
-    if is_frame(value):
-        labels = labels_of(value, argument, "the data frame")
-        matrix = _zero_one(value.to_numpy(), argument, "the data frame")  # type: ignore[attr-defined]
-        return Reading(matrix, None if is_range(labels) else labels)
     if isinstance(value, (list, tuple)) and _is_edge_list(value):
         return _from_edges(value, argument)
-    if isinstance(value, (np.ndarray, list, tuple)):
-        return Reading(_zero_one(value, argument, "the matrix"), None)
-    graph = causal_learn_graph(value)
-    if graph is not None:
-        return _from_causal_learn(graph, argument)
+    if isinstance(value, (np.ndarray, list, tuple)) or is_frame(value):
+        return _from_matrix(value, argument)
+    if isinstance(getattr(value, "adjacency", None), np.ndarray):  # a Graph, a Simulation, a Skeleton
+        return Reading(value.adjacency, list(_names_of(value)), kind=getattr(value, "kind", None))  # type: ignore[attr-defined]
+    found = value.get("G") if isinstance(value, Mapping) else getattr(value, "G", value)
+    if isinstance(getattr(found, "graph", None), np.ndarray):  # networkx graphs have a `graph` too, a dictionary
+        return _from_causal_learn(found, argument)
     if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
-        return _from_networkx(value, argument)
-    raise ParnidagError(f"{argument}: {type(value).__name__} is not understood; use {KNOWN_GRAPHS}")
+        return _from_networkx(value)
+    raise ParnidagError(f"{argument}: {type(value).__name__} is not understood; use {known}")
 
 
 def settle(reading: Reading, nodes: Sequence[str], argument: str) -> NDArray[np.bool_]:
@@ -67,8 +68,7 @@ def settle(reading: Reading, nodes: Sequence[str], argument: str) -> NDArray[np.
     if reading.labels is None:
         return square(reading.matrix, len(nodes), argument, "the matrix")
     if reading.complete:
-        labels = [str(label) for label in reading.labels]
-        return in_order(reading.matrix, labels, nodes, argument, "the graph")
+        return in_order(reading.matrix, reading.labels, nodes, argument, "the graph")
     # A name comes before a number of the same look, so that columns called 0, 1 … are found by name.
     places: dict[object, int] = {place: place for place in range(len(nodes))}
     places |= {name: place for place, name in enumerate(nodes)}
@@ -86,11 +86,18 @@ def settle(reading: Reading, nodes: Sequence[str], argument: str) -> NDArray[np.
 # ── one reader for each form ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _zero_one(values: object, argument: str, what: str) -> NDArray[np.bool_]:
-    matrix = square(values, None, argument, what)
+def _from_matrix(value: object, argument: str) -> Reading:
+    matrix, labels = labelled(value, argument)
     if not is_zero_one(matrix):
-        raise ParnidagError(f"{argument}: {what} must hold only 0 and 1 (graph[i, j] = 1 means i → j)")
-    return matrix.astype(bool)
+        marks = "; of causal-learn's results, pass the result itself" if (matrix == -1).any() else ""
+        what = "the data frame" if is_frame(value) else "the matrix"
+        raise ParnidagError(f"{argument}: {what} must hold only 0 and 1 (graph[i, j] = 1 means i → j){marks}")
+    return Reading(matrix.astype(bool), labels)
+
+
+def _names_of(value: Any) -> Sequence[str]:
+    names: Sequence[str] = value.nodes if hasattr(value, "nodes") else value.names
+    return names
 
 
 def _is_edge_list(value: Sequence[Any]) -> bool:
@@ -103,12 +110,12 @@ def _is_edge_list(value: Sequence[Any]) -> bool:
 
 def _from_edges(edges: Sequence[Any], argument: str) -> Reading:
     for edge in edges:
-        if len(edge) != 2 or not all(isinstance(node, str) or as_index(node) is not None for node in edge):
+        if len(edge) != 2 or not all(isinstance(node, str) or as_whole(node) is not None for node in edge):
             raise ParnidagError(
                 f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')], with names or "
                 "with numbers from 0 on"
             )
-    pairs = [tuple(node if isinstance(node, str) else as_index(node) for node in edge) for edge in edges]
+    pairs = [tuple(node if isinstance(node, str) else as_whole(node) for node in edge) for edge in edges]
     return _from_pairs(list(dict.fromkeys(node for pair in pairs for node in pair)), pairs)._replace(edges_only=True)
 
 
@@ -120,30 +127,33 @@ def _from_pairs(labels: list[Any], pairs: Sequence[Sequence[Any]]) -> Reading:
     return Reading(matrix, labels, complete=False)
 
 
-def _from_networkx(graph: Any, argument: str) -> Reading:
-    if not graph.is_directed():
-        raise ParnidagError(f"{argument}: the networkx graph has no directions; use a networkx.DiGraph, parent → child")
-    return _from_pairs(list(graph.nodes), list(graph.edges))._replace(kind=graph.graph.get("kind"))
+def _from_networkx(graph: Any) -> Reading:
+    reading = _from_pairs(list(graph.nodes), list(graph.edges))._replace(kind=graph.graph.get("kind"))
+    if graph.is_directed():
+        return reading
+    why = "the networkx graph has no directions; use a networkx.DiGraph, parent → child"
+    return reading._replace(matrix=reading.matrix | reading.matrix.T, no_directions=why)
 
 
 def _from_causal_learn(graph: Any, argument: str) -> Reading:
     """Read endpoint marks: 1 at [j, i] is an arrow at j, −1 at [i, j] a tail at i, so i → j; two tails: undirected."""
     marks = square(graph.graph, None, argument, "the graph of causal-learn")
-    joined = (marks != 0) | (marks.T != 0)
-    directed, undirected = (marks == -1) & (marks.T == 1), (marks == -1) & (marks.T == -1)
-    if (joined & ~(directed | directed.T | undirected)).any():
-        raise ParnidagError(
-            f"{argument}: the graph of causal-learn has edges that are neither A → B nor A — B (circles, or arrows at "
-            "both ends); only graphs without hidden causes can be read"
-        )
     labels = [node.get_name() for node in graph.nodes] if hasattr(graph, "nodes") else None
     if labels == [f"X{place + 1}" for place in range(len(marks))]:
         labels = None  # its names for the columns of an array: they say nothing
+    joined = (marks != 0) | (marks.T != 0)
+    directed, undirected = (marks == -1) & (marks.T == 1), (marks == -1) & (marks.T == -1)
+    if (joined & ~(directed | directed.T | undirected)).any():
+        why = (
+            "the graph of causal-learn has edges that are neither A → B nor A — B (circles, or arrows at both ends); "
+            "only graphs without hidden causes can be read"
+        )
+        return Reading(joined, labels, no_directions=why)
     return Reading(directed | undirected, labels, kind="cpdag" if undirected.any() else None)
 
 
-def read_csv(path: Path, argument: str, *, bare: bool = False) -> Reading:
-    """Read an adjacency table; with `bare`, rows may lack names if they are in the order of the columns."""
+def read_csv(path: Path, argument: str) -> Reading:
+    """Read an adjacency table; rows may lack names if they are in the order of the columns."""
     problem = why_not_readable(path)
     if problem is not None:
         raise ParnidagError(f"{argument}: {path}: {problem}")
@@ -155,7 +165,7 @@ def read_csv(path: Path, argument: str, *, bare: bool = False) -> Reading:
             body = list(islice(_of_length(rows, len(header)), len(header) + 1))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParnidagError(f"{argument}: {path} cannot be read as an adjacency CSV file: {one_line(error)}") from error
-    if bare and len(body) == len(header):
+    if len(body) == len(header):
         names, columns, cells = header, header, body
     else:
         names, columns, cells = [row[0] for row in body], header[1:], [row[1:] for row in body]

@@ -6,7 +6,6 @@ unchecked, since compiled code mixes widths on purpose.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +31,3 @@ else:
     uint64 = np.uint64
     uint32 = np.uint32
     float64 = np.float64
-
-
-def is_number(value: object) -> bool:
-    """Is it a real number, of Python or NumPy, and not a truth value?"""
-    return isinstance(value, Real) and not isinstance(value, bool)

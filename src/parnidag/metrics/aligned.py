@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph, checked_nodes, graph_of, own_nodes
-from parnidag.graphs.matrices import is_frame, is_probability, is_range, labels_of, square
+from parnidag.graphs.matrices import is_probability, labelled
 from parnidag.graphs.read import Reading, read_graph, settle
 
 
@@ -19,34 +19,26 @@ def paired(graph: object, truth: object) -> tuple[Graph, Graph]:
     What has names is matched by name, what has none by position. Nodes that only one of two networkx graphs or edge
     lists mentions have no edges in the other.
     """
-    readings = _reading(graph, "graph"), _reading(truth, "truth")
+    readings = read_graph(graph, "graph"), read_graph(truth, "truth")
     nodes = _common_nodes(*readings, "graph")
     return graph_of(readings[0], nodes, "graph"), graph_of(readings[1], nodes, "truth")
 
 
 def with_truth(probabilities: object, truth: object) -> tuple[NDArray[np.float64], Graph]:
     """Read edge probabilities, or a result that has them, and a true graph on common nodes."""
-    scored, true = _probability_reading(probabilities), _reading(truth, "truth")
+    scored, true = _probability_reading(probabilities), read_graph(truth, "truth")
     nodes = _common_nodes(scored, true, "probabilities")
     return settle(scored, nodes, "probabilities").astype(np.float64), graph_of(true, nodes, "truth")
 
 
-def _reading(value: object, argument: str) -> Reading:
-    if isinstance(value, Graph):
-        return Reading(value.adjacency, list(value.nodes), kind=value.kind)
-    return read_graph(value, argument)
-
-
 def _probability_reading(value: Any) -> Reading:
-    value = getattr(value, "edge_probabilities", value)
-    labels = labels_of(value, "probabilities", "the data frame") if is_frame(value) else None
-    matrix = square(value.to_numpy() if is_frame(value) else value, None, "probabilities", "the matrix")
+    matrix, labels = labelled(getattr(value, "edge_probabilities", value), "probabilities")
     if not is_probability(matrix) or matrix.diagonal().any():
         raise ParnidagError(
             "probabilities: the matrix must hold numbers from 0 to 1, [i, j] being the probability of i → j, and 0 on "
             "the diagonal"
         )
-    return Reading(matrix, None if labels is None or is_range(labels) else labels)
+    return Reading(matrix, labels)
 
 
 def _common_nodes(first: Reading, second: Reading, argument: str) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number, one_of, whole
 from parnidag._util.text import did_you_mean, one_line
 from parnidag.errors import ParnidagError
-from parnidag.kernels.types import is_number
 from parnidag.results.record import RunRecord
 
 if TYPE_CHECKING:
@@ -176,17 +175,6 @@ def edge_names(posterior: Posterior, codes: Iterable[int]) -> list[str]:
     return [edge_name(nodes, *divmod(int(code), len(nodes))) for code in codes]
 
 
-def counted(number: int, what: str) -> str:
-    """Return "1 edge", "7 edges".
-
-    Examples
-    --------
-    >>> counted(1, "edge"), counted(1200, "edge")
-    ('1 edge', '1,200 edges')
-    """
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
 # ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -201,20 +189,17 @@ def check_posterior(posterior: object, argument: str = "posterior") -> None:
 
 def check_choice(argument: str, value: object, allowed: Sequence[str]) -> None:
     """Refuse a word that is not among those known."""
-    if value not in allowed:
-        raise ParnidagError(f"{argument}: must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+    one_of(value, argument, allowed)
 
 
 def check_count(argument: str, value: object, least: int) -> None:
     """Refuse what is not a whole number, or too small a one."""
-    if not is_number(value) or not isinstance(value, Integral) or value < least:
-        raise ParnidagError(f"{argument}: must be a whole number, {least} or more, not {value!r}")
+    whole(value, argument, least)
 
 
 def check_threshold(value: object) -> None:
     """Refuse what is no probability above 0."""
-    if not is_number(value) or not 0 < value <= 1:  # type: ignore[operator]
-        raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {value!r}")
+    number(value, "threshold", above=0, most=1)
 
 
 def check_edges(argument: str, edges: object, nodes: Sequence[str]) -> list[tuple[int, int]]:

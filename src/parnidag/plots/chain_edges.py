@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter
 from numpy.typing import NDArray
 
+from parnidag._util.text import number_of
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     BLACK,
@@ -23,7 +24,6 @@ from parnidag.plots._axes import (
     check_count,
     check_edges,
     colour_of,
-    counted,
     describe,
     edge_name,
     edge_names,
@@ -200,7 +200,7 @@ def agreement(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     places = np.array([(others[k, e], chains[k, e]) for e in worst for k in [int(off[:, e].argmax())]]).reshape(-1, 2)
     points = np.column_stack([others[shown].ravel(), chains[shown].ravel()])
     label_points(ax, places, edge_names(posterior, record.edge_codes[worst]), points)
-    number = counted(len(apart), "edge") if len(apart) else "no edge"
+    number = number_of(len(apart), "edge") if len(apart) else "no edge"
     title = f"Chains differ by more than {SAME} on {number}"
     if len(chains) == 2:
         describe(

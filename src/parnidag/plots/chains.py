@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from parnidag._util.text import number_of
 from parnidag.plots._axes import (
     BLACK,
     Floats,
@@ -16,7 +17,6 @@ from parnidag.plots._axes import (
     axes_for,
     check_count,
     colour_of,
-    counted,
     describe,
     line_of,
     marker_of,
@@ -86,7 +86,7 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     describe(
         ax,
         "Log posterior by chain",
-        f"draw (one every {counted(int(thin), 'iteration')})" if thin else "draw",
+        f"draw (one every {number_of(int(thin), 'iteration')})" if thin else "draw",
         "log posterior (nats, up to a constant)",
     )
     ax.ticklabel_format(axis="y", useOffset=False)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from parnidag._util.text import number_of
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     GREY,
@@ -16,7 +17,6 @@ from parnidag.plots._axes import (
     VERMILLION,
     Floats,
     axes_for,
-    counted,
     describe,
     edge_name,
     open_frame,
@@ -98,7 +98,7 @@ def compare(
         [edge_name(nodes, *pairs[k]) for k in worst],
         np.column_stack([x, y]),
     )
-    title = f"{counted(int(apart.sum()), 'edge')} apart" if apart.any() else "No edge apart"
+    title = f"{number_of(int(apart.sum()), 'edge')} apart" if apart.any() else "No edge apart"
     title += " beyond Monte-Carlo error" * bool((x_error + y_error != 0).any())
     describe(ax, title, *(f"edge probability, {short(name, 40)}" for name in names))
     unit_limits(ax)

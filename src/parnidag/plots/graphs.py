@@ -15,6 +15,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 
+from parnidag._util.text import number_of
 from parnidag.graphs.drawing import Layout, layered
 from parnidag.plots._axes import (
     GREY,
@@ -24,7 +25,6 @@ from parnidag.plots._axes import (
     axes_for,
     check_posterior,
     check_threshold,
-    counted,
     plain,
     short,
 )
@@ -115,7 +115,7 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
     ax.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]))  # y grows downwards: parents on top
     ax.set_aspect("equal", adjustable="box")
     ax.set_axis_off()
-    plain([ax.set_title(f"{counted(int(shown.sum()), 'edge')}, probability ≥ {threshold:g}")])
+    plain([ax.set_title(f"{number_of(int(shown.sum()), 'edge')}, probability ≥ {threshold:g}")])
     mappable = ScalarMappable(Normalize(0.0, 1.0), EDGE_MAP)
     ax.figure.colorbar(mappable, ax=ax, label="edge probability", shrink=0.6, aspect=25, fraction=0.04, pad=0.02)
     return ax

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.kernels.types import is_number
 from parnidag.plots._axes import (
     EVIDENCE_COLOURS,
     EVIDENCE_MARKERS,
@@ -265,9 +265,8 @@ def _listed(posterior: Posterior, edges: Sequence[tuple[str, str]] | None, min_p
     n = len(posterior.nodes)
     if edges is not None:
         codes = np.array([i * n + j for i, j in check_edges("edges", edges, posterior.nodes)])
-    elif not is_number(min_probability) or not 0 <= min_probability <= 1:
-        raise ParnidagError(f"min_probability: must be a number from 0 to 1, not {min_probability!r}")
     else:
+        number(min_probability, "min_probability", least=0, most=1)
         shown = (posterior.edge_probabilities.to_numpy() >= min_probability) & ~np.eye(n, dtype=bool)
         codes = np.flatnonzero(shown)
         if not codes.size:

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from parnidag import metrics
+from parnidag._util.text import number_of
 from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import with_truth
 from parnidag.metrics.curves import candidates
@@ -20,7 +21,6 @@ from parnidag.plots._axes import (
     axes_for,
     check_choice,
     check_posterior,
-    counted,
     describe,
     line_of,
     open_frame,
@@ -147,7 +147,7 @@ def shd_threshold(
     level = ax.axhline(consensus, color=VERMILLION, linestyle=(0, (5, 2)), linewidth=1.6, zorder=3)
     describe(
         ax,
-        f"Distance to the true graph ({counted(int(true.adjacency.sum()), 'edge')})",
+        f"Distance to the true graph ({number_of(int(true.adjacency.sum()), 'edge')})",
         "smallest probability of an edge that is included",
         "structural Hamming distance (edges)",
     )

@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import as_whole, number, whole
 from parnidag._util.text import shorten
-from parnidag.errors import PriorError
-from parnidag.graphs.nodes import (
-    SIZE_ADVICE,
-    Edge,
-    Node,
-    Nodes,
-    as_index,
-    checked_edge,
-    checked_node,
-    refuse_repeated,
-)
+from parnidag.errors import ParnidagError, PriorError
+from parnidag.graphs.matrices import frame_parts, is_frame, is_zero_one
+from parnidag.graphs.read import read_graph
 from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED
+from parnidag.priors.nodes import SIZE_ADVICE, Edge, Node, Nodes, checked_edge, checked_node, refuse_repeated
 
 MOST_LOG_ODDS = 1e4
 """Largest log odds of one edge: beyond any evidence, yet far from swallowing the digits of a score."""
@@ -61,8 +54,8 @@ class EdgePrior:
         Odds weight of an edge, in (0, 1); None (default) means 1/n for n nodes. It is not the prior probability of
         an edge: graphs with cycles have no weight, so that is smaller (n = 11 and h = 1/11 give 0.07776).
     forbidden
-        Edges in no graph: pairs, an n × n boolean array, or a boolean data frame whose labels are nodes.
-        The diagonal of an array means nothing.
+        Edges in no graph: pairs, an n × n boolean array, a boolean data frame whose labels are nodes, or a graph of
+        parnidag, networkx or causal-learn. The diagonal of an array means nothing; an undirected edge counts both ways.
     required
         Edges in every graph, given like `forbidden`.
     tiers
@@ -92,13 +85,18 @@ class EdgePrior:
 
     def __post_init__(self) -> None:
         # Stored in one checked form, so that generators are read once and later changes to an array do not matter.
+        h, bound = self.h, self.max_parents
+        if h is not None:
+            h = number(h, "h", above=0, below=1, note="or None for 1/n", error=PriorError)
+        if bound is not None:
+            bound = whole(bound, "max_parents", note="or None for no bound", error=PriorError)
         for argument, value in (
-            ("h", _checked_h(self.h)),
+            ("h", h),
             ("forbidden", _checked_edges(self.forbidden, "forbidden")),
             ("required", _checked_edges(self.required, "required")),
             ("tiers", _checked_tiers(self.tiers)),
             ("log_odds", _checked_log_odds(self.log_odds)),
-            ("max_parents", _checked_max_parents(self.max_parents)),
+            ("max_parents", bound),
         ):
             object.__setattr__(self, argument, value)
         if isinstance(self.required, np.ndarray) and self.required.diagonal().any():
@@ -132,8 +130,7 @@ class EdgePrior:
         (0.25, 0.4014, 3)
         """
         nodes = Nodes(names)
-        forbidden = nodes.mask(self.forbidden, "forbidden")
-        required = nodes.mask(self.required, "required")
+        forbidden, required = self._masks(nodes)
         late_to_early = nodes.against_tiers(self.tiers)
         _refuse_contradictions(required, forbidden, late_to_early, nodes.names)
         max_parents = nodes.size - 1 if self.max_parents is None else min(self.max_parents, nodes.size - 1)
@@ -144,7 +141,7 @@ class EdgePrior:
         np.fill_diagonal(status, FORBIDDEN)
         status[required] = REQUIRED
         h = 1.0 / nodes.size if self.h is None else self.h
-        extra = nodes.numbers(self.log_odds)
+        extra = self._extra(nodes)
         if abs(extra).max(initial=0.0) > MOST_LOG_ODDS:
             i, j = np.unravel_index(int(abs(extra).argmax()), extra.shape)
             raise PriorError(
@@ -154,6 +151,12 @@ class EdgePrior:
         log_odds = extra + (math.log(h) - math.log1p(-h))
         np.fill_diagonal(log_odds, 0.0)
         return ResolvedPrior(log_odds, status, max_parents, h)
+
+    def _masks(self, nodes: Nodes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return nodes.matrix(self.forbidden, "forbidden") != 0, nodes.matrix(self.required, "required") != 0
+
+    def _extra(self, nodes: Nodes) -> NDArray[np.float64]:
+        return nodes.matrix(() if self.log_odds is None else self.log_odds, "log_odds")
 
     def describe(self, names: Sequence[str]) -> dict[str, Any]:
         """Give the settings for the nodes `names` in a form that JSON can hold.
@@ -169,53 +172,36 @@ class EdgePrior:
         """
         nodes = Nodes(names)
         resolved = self.resolve(names)
-        forbidden = nodes.mask(self.forbidden, "forbidden")
-        required = nodes.mask(self.required, "required")
+        forbidden, required = self._masks(nodes)
         tiers = [[nodes.names[place] for place in tier] for tier in nodes.places(self.tiers)]
         return {
             "h": resolved.h,
-            "forbidden": nodes.named(forbidden, MOST_LISTED_EDGES),
+            "forbidden": _listed(forbidden, nodes.names),
             "forbidden_edges": int(forbidden.sum()),
-            "required": nodes.named(required, MOST_LISTED_EDGES),
+            "required": _listed(required, nodes.names),
             "required_edges": int(required.sum()),
             "tiers": None if self.tiers is None else tiers,
             "forbidden_by_tiers": int(nodes.against_tiers(self.tiers).sum()),
             "max_parents": resolved.max_parents,
-            "log_odds_edges": int(np.count_nonzero(nodes.numbers(self.log_odds))),
+            "log_odds_edges": int(np.count_nonzero(self._extra(nodes))),
         }
+
+
+def _listed(mask: NDArray[np.bool_], names: Sequence[str]) -> list[list[str]]:
+    return [[names[i], names[j]] for i, j in np.argwhere(mask)[:MOST_LISTED_EDGES].tolist()]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Checks that need no names
 
 
-def _checked_h(h: object) -> float | None:
-    if h is None:
-        return None
-    if isinstance(h, (bool, np.bool_)) or not isinstance(h, Real) or not 0 < float(h) < 1:
-        raise PriorError(f"h={h!r} must be a number between 0 and 1 (both excluded), or None for 1/n")
-    return float(h)
-
-
-def _checked_max_parents(max_parents: object) -> int | None:
-    if max_parents is None:
-        return None
-    count = as_index(max_parents)
-    if count is None or count < 0:
-        raise PriorError(f"max_parents={max_parents!r} must be a whole number from 0 on, or None for no bound")
-    return count
-
-
-def _checked_edges(edges: object, argument: str) -> Edges:
+def _checked_edges(edges: Any, argument: str) -> Edges:
     if edges is None:
         return ()
-    if _is_frame(edges):
-        rows, columns, values = _frame_parts(edges, argument)
-        if values.dtype.kind != "b":
-            raise PriorError(f"{argument}: a data frame must hold booleans, not {values.dtype}")
-        if argument == "forbidden" and rows == columns:
-            values = values & ~np.eye(len(rows), dtype=bool)
-        return tuple(checked_edge((rows[i], columns[j]), argument) for i, j in np.argwhere(values).tolist())
+    if is_frame(edges):
+        return tuple(_frame_entries(edges, argument))
+    if any(hasattr(edges, name) for name in ("nodes", "adjacency", "G")):
+        return _edges_of_graph(edges, argument)
     if isinstance(edges, np.ndarray):
         if edges.dtype.kind == "b" and edges.ndim == 2 and edges.shape[0] == edges.shape[1]:
             return _frozen_copy(edges)
@@ -230,11 +216,36 @@ def _checked_edges(edges: object, argument: str) -> Edges:
     return tuple(checked_edge(edge, argument) for edge in edges)
 
 
+def _frame_entries(frame: Any, argument: str) -> dict[Edge, float]:
+    """Read the entries of a data frame that are not 0; those from a node to itself mean nothing, unless required."""
+    rows, columns, values = frame_parts(frame)
+    if len(rows) != len(columns):
+        raise PriorError(f"{argument}: a data frame must be n × n ({SIZE_ADVICE}); got shape {values.shape}")
+    if argument == "log_odds":
+        values = _checked_numbers(values)
+    elif not is_zero_one(values):
+        raise PriorError(f"{argument}: a data frame must hold booleans, not {values.dtype}")
+    edges = {(_label(rows[i]), _label(columns[j])): float(values[i, j]) for i, j in np.argwhere(values).tolist()}
+    known = edges.items()
+    return {checked_edge(edge, argument): x for edge, x in known if argument == "required" or edge[0] != edge[1]}
+
+
+def _edges_of_graph(graph: object, argument: str) -> Edges:
+    try:
+        reading = read_graph(graph, argument)
+    except ParnidagError as error:
+        raise PriorError(str(error)) from error
+    if reading.labels is None:
+        return _frozen_copy(reading.matrix)
+    labels = [_label(label) for label in reading.labels]
+    return tuple(checked_edge((labels[i], labels[j]), argument) for i, j in np.argwhere(reading.matrix).tolist())
+
+
 def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
     if tiers is None:
         return None
     if isinstance(tiers, Mapping):
-        numbers = {checked_node(node, "tiers"): _checked_number(x, f"tiers: {node!r}") for node, x in tiers.items()}
+        numbers = {checked_node(node, "tiers"): _finite(x, f"tiers[{node!r}]") for node, x in tiers.items()}
         listed: list[Any] = [[node for node, x in numbers.items() if x == tier] for tier in sorted({*numbers.values()})]
     elif isinstance(tiers, Iterable) and not isinstance(tiers, str):
         listed = list(tiers)
@@ -251,18 +262,13 @@ def _checked_tiers(tiers: object) -> tuple[tuple[Node, ...], ...] | None:
 def _checked_log_odds(log_odds: object) -> dict[Edge, float] | NDArray[np.float64] | None:
     if log_odds is None:
         return None
-    if _is_frame(log_odds):
-        rows, columns, values = _frame_parts(log_odds, "log_odds")
-        values = _checked_numbers(values)
-        if rows == columns:
-            values = np.where(np.eye(len(rows), dtype=bool), 0.0, values)
-        entries = np.argwhere(values != 0).tolist()
-        return {checked_edge((rows[i], columns[j]), "log_odds"): float(values[i, j]) for i, j in entries}
+    if is_frame(log_odds):
+        return _frame_entries(log_odds, "log_odds")
     if isinstance(log_odds, Mapping):
-        checked = {}
-        for edge, x in log_odds.items():
-            checked[checked_edge(edge, "log_odds")] = _checked_number(x, f"log_odds: {edge!r}")
-        return checked
+        certain = " (for certainty use forbidden= or required=)"
+        return {
+            checked_edge(edge, "log_odds"): _finite(x, f"log_odds[{edge!r}]", certain) for edge, x in log_odds.items()
+        }
     if isinstance(log_odds, (np.ndarray, list, tuple)):
         try:
             return _checked_numbers(np.asarray(log_odds))
@@ -284,13 +290,8 @@ def _checked_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     return _frozen_copy(values.astype(np.float64))
 
 
-def _checked_number(x: object, what: str) -> float:
-    if isinstance(x, (bool, np.bool_)) or not isinstance(x, Real):
-        raise PriorError(f"{what} has {x!r}, which is not a number")
-    if not math.isfinite(x):
-        advice = "; use forbidden= or required= for certainty" if what.startswith("log_odds") else ""
-        raise PriorError(f"{what} has {x!r}, which is not finite{advice}")
-    return float(x)
+def _finite(x: object, argument: str, more: str = "") -> float:
+    return number(x, argument, what=f"a finite number{more}", error=PriorError)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -340,22 +341,8 @@ def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, nam
 # Small helpers
 
 
-def _is_frame(value: object) -> bool:
-    """Tell a data frame (pandas or polars) by its shape, since this module imports neither."""
-    return hasattr(value, "columns") and hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 2
-
-
-def _frame_parts(frame: Any, argument: str) -> tuple[list[Node], list[Node], NDArray[Any]]:
-    columns = [_label(label) for label in frame.columns]
-    rows = [_label(label) for label in frame.index] if hasattr(frame, "index") else columns
-    values = np.asarray(frame.to_numpy())
-    if values.shape != (len(rows), len(columns)) or len(rows) != len(columns):
-        raise PriorError(f"{argument}: a data frame must be n × n ({SIZE_ADVICE}); got shape {values.shape}")
-    return rows, columns, values
-
-
 def _label(label: object) -> Node:
-    index = as_index(label)
+    index = as_whole(label)
     return str(label) if index is None else index
 
 

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parnidag._util.writing import write_atomically
+from parnidag._util.files import write_atomically
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.report.facts import as_script, page_data

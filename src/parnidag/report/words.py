@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.text import number_of, short_number
 from parnidag.report.facts import OPEN_FROM, SURE_FROM, left_open, unsettled
 from parnidag.report.names import isolated
 from parnidag.results.verdict import (
@@ -74,17 +75,6 @@ def count_pairs(probabilities: NDArray[np.float64], rows: int | None) -> Counts:
         unsettled=int(unsettled(probabilities)[upper].sum()),
         open=int(left_open(probabilities)[upper].sum()),
     )
-
-
-def number_of(number: int, noun: str, nouns: str | None = None) -> str:
-    """Say a number of things.
-
-    Examples
-    --------
-    >>> number_of(1, "edge"), number_of(2000, "edge")
-    ('1 edge', '2,000 edges')
-    """
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def answer(counts: Counts) -> str:
@@ -223,7 +213,7 @@ def chain_table(diagnostics: Diagnostics) -> tuple[list[str], list[list[str]]]:
     }
     known = {name: values for name, values in columns.items() if values is not None}
     chains = max((len(values) for values in known.values()), default=0)
-    rows = [[str(chain + 1), *(_short(values[chain]) for values in known.values())] for chain in range(chains)]
+    rows = [[str(chain + 1), *(short_number(values[chain]) for values in known.values())] for chain in range(chains)]
     return ["chain", *known], rows
 
 
@@ -231,12 +221,6 @@ def _number(value: float | None, digits: int) -> str:
     if value is None or math.isnan(value):
         return "–"
     return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
-
-
-def _short(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _below(value: float | None, limit: float) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number
 from parnidag._util.text import one_line, shorten
 from parnidag.errors import ParnidagError
-from parnidag.kernels.types import is_number
 from parnidag.results.edge_table import edge_figures, with_gaps
 from parnidag.results.record import RunRecord
 
@@ -47,8 +47,7 @@ def compare(first: Posterior, second: Posterior, min_difference: float = 0.0) ->
     True
     """
     a, b, a_error, b_error = side_by_side(first, second, ("first", "second"))
-    if not is_number(min_difference) or not 0 <= min_difference <= 1:
-        raise ParnidagError(f"min_difference: must be a number from 0 to 1, not {min_difference!r}")
+    number(min_difference, "min_difference", least=0, most=1)
     difference = b - a
     listed = np.argwhere(np.abs(difference) > min_difference)
     listed = listed[np.argsort(-np.abs(difference[tuple(listed.T)]), kind="stable")]

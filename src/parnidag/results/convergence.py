@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 MINIMUM_DRAWS = 4
 """Two half-chains of two draws: the least for which a variance within half-chains exists."""
 
-ROUNDING = 1e-13
+TIE_GAP = 1e-13
 """Log posteriors closer than this, relative to the largest, differ by rounding only and count as equal."""
 
 
@@ -319,5 +319,5 @@ def merge_rounding(values: Floats) -> Floats:
     order = np.unique(values)
     if order.size == 0 or not np.isfinite(order).all():
         return values
-    first_of_group = np.diff(order, prepend=-np.inf) > ROUNDING * max(1.0, float(np.abs(order).max()))
+    first_of_group = np.diff(order, prepend=-np.inf) > TIE_GAP * max(1.0, float(np.abs(order).max()))
     return order[first_of_group][np.searchsorted(order[first_of_group], values, side="right") - 1]

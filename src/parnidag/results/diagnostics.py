@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from parnidag._util.text import short_number
 from parnidag.results.convergence import (
     Floats,
     bulk_ess,
@@ -146,7 +147,7 @@ class Diagnostics:
         shares = ", ".join(f"{share:.1%} in the {_top(count)}" for count, share in self.top_graphs_mass.items())
         told = f"{self.distinct_graphs:,} distinct among the draws" + (f"; {shares}" if shares else "")
         speed = self.effective_draws_per_second
-        return told + (f"; {_short(speed)} effective draws a CPU second" if speed is not None else "")
+        return told + (f"; {short_number(speed)} effective draws a CPU second" if speed is not None else "")
 
     def __repr__(self) -> str:
         lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
@@ -194,13 +195,7 @@ def _top(count: int) -> str:
 
 
 def _by_chain(values: Sequence[float]) -> str:
-    return "  ".join(_short(value) for value in values)
-
-
-def _short(value: float) -> str:
-    if math.isnan(value):
-        return "–"  # a chain without this figure, beside others that have it
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return "  ".join(short_number(value) for value in values)
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -18,8 +18,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from parnidag._util.files import PatientFile, replacing
 from parnidag._util.text import one_line
-from parnidag._util.writing import PatientFile, replacing
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.results.posterior import Posterior

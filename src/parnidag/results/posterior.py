@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number, one_of
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
-from parnidag.kernels.types import is_number
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.edge_table import edge_table
@@ -179,7 +179,7 @@ class Posterior:
             cannot know them, for exact results, which have no error, and beyond the 20,000 most frequent edges, for
             which alone they are kept.
         """
-        _check_min_probability(min_probability)
+        number(min_probability, "min_probability", least=0, most=1)
         return edge_table(self._record, self._probabilities, min_probability)
 
     def diagnostics(self) -> Diagnostics:
@@ -267,8 +267,7 @@ class Posterior:
         networkx.DiGraph
             All nodes, and the edges with an attribute `probability`. The attribute `kind` of the graph is "digraph".
         """
-        if not is_number(threshold) or not 0 < threshold <= 1:
-            raise ParnidagError(f"threshold: must be a number above 0 and at most 1, not {threshold!r}")
+        number(threshold, "threshold", above=0, most=1)
         import networkx as nx
 
         graph = nx.DiGraph(kind="digraph")  # or else a pair joined both ways would be read as an undirected edge
@@ -411,8 +410,7 @@ class Posterior:
         from parnidag.graphs.graph import as_graph
         from parnidag.results.summaries import expected_shd
 
-        if reversal not in ("once", "twice"):
-            raise ParnidagError(f'reversal: must be "once" or "twice", not {reversal!r}')
+        one_of(reversal, "reversal", ("once", "twice"))
         other = as_graph(graph, nodes=self._record.nodes)
         counted = 1 if reversal == "once" else 2
         return expected_shd(self._probabilities, other.adjacency, counted, undirected=other.kind == "cpdag")
@@ -462,7 +460,7 @@ class Posterior:
         ArviZ 1.x works on the tree itself: ``arviz.summary(posterior.to_datatree())``. ArviZ 0.23 wants it in its own
         form first: ``arviz.summary(arviz.from_datatree(posterior.to_datatree()))``.
         """
-        _check_min_probability(min_probability)
+        number(min_probability, "min_probability", least=0, most=1)
         from parnidag.results.datatree import datatree_of
 
         return datatree_of(self._record, self._probabilities, min_probability)
@@ -499,8 +497,3 @@ class Posterior:
         from parnidag.report.build import write_report
 
         return write_report(self, path, title=title)
-
-
-def _check_min_probability(value: float) -> None:
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ParnidagError(f"min_probability: must be a number from 0 to 1, not {value!r}")

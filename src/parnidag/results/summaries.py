@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, adjacency_from_codes
 from parnidag.graphs.ancestors import count_ancestors, count_blankets
@@ -110,7 +111,7 @@ def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
     whichever was drawn first.
     """
     times = _times_drawn(record)
-    _check_k(k)
+    whole(k, "k", least=1)
     heights = np.full(len(times), -np.inf)
     # In reverse, so that the first draw of a graph is written last: its rounding stands for those of the others.
     heights[record.graph_index.ravel()[::-1]] = merge_rounding(record.log_posterior.ravel())[::-1]
@@ -132,7 +133,7 @@ def top_classes(record: RunRecord, k: int) -> list[TopClass]:
     codes.
     """
     times = _times_drawn(record)
-    _check_k(k)
+    whole(k, "k", least=1)
     n = len(record.nodes)
     prints = np.empty((2, len(times)), np.uint64)
     for start, offsets, edges in _portions(record):
@@ -167,8 +168,3 @@ def _highest(heights: NDArray[Any], codes_of: Callable[[int], NDArray[np.int32]]
 
 def _codes(record: RunRecord, graph: int) -> NDArray[np.int32]:
     return record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]
-
-
-def _check_k(k: int) -> None:
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ParnidagError(f"k: must be a whole number of at least 1, not {k!r}")

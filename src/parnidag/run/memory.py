@@ -137,8 +137,8 @@ def check_memory(target: Target, sampler: Sampler, chains: int) -> None:
     advice.append("fewer columns")
     raise ParnidagError(
         f"data has {n} columns: {chains} chains of {sampler.name} would take about {in_words(need.total)} of memory "
-        f"({in_words(need.a_chain)} a chain, {in_words(need.shared)} shared), and only {in_words(free)} are free; "
-        f"use {', or '.join(advice)}"
+        f"({in_words(need.a_chain)} a chain, {in_words(need.shared)} shared), and only {in_words(free)} are free",
+        remedy=f"use {', or '.join(advice)}",
     )
 
 

@@ -27,6 +27,7 @@ from functools import partial
 from multiprocessing import get_context, parent_process
 from typing import Any, TypeAlias
 
+from parnidag._util.checks import whole
 from parnidag._util.cores import usable_cores
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
@@ -218,8 +219,8 @@ def processes(count: int | None = None) -> Callable[[], Executor]:
     ...     pool.submit(abs, -3).result()
     3
     """
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise ParnidagError(f"count must be a whole number, 1 or more, or None, got {count!r}")
+    if count is not None:
+        whole(count, "count", 1, note="or None")
     workers = min(usable_cores(), MOST_PROCESSES if os.name == "nt" else 2**20) if count is None else count
     return partial(ProcessPoolExecutor, workers, mp_context=get_context("spawn"), initializer=_live_with_parent)
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from parnidag._util.text import number_of
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -104,7 +106,7 @@ class PlainProgress(Progress):
     def __enter__(self) -> Progress:
         self._started = self._last_line = self._clock()
         if self._delay == 0:
-            self._say(f"{_count(self._chains, 'chain')}, started")
+            self._say(f"{number_of(self._chains, 'chain')}, started")
         return self
 
     def __exit__(
@@ -143,7 +145,7 @@ class PlainProgress(Progress):
         fraction = sum(status.fraction for status in statuses) / self._chains
         best = max(status.log_posterior for status in statuses)
         rate = sum(status.iterations_per_second for status in statuses if status.stage != "done")
-        parts = [f"{slowest.stage}, {fraction:.0%} of {_count(self._chains, 'chain')}"]
+        parts = [f"{slowest.stage}, {fraction:.0%} of {number_of(self._chains, 'chain')}"]
         if rate > 0:  # unknown until the compiler is done
             parts.append(f"{_rate(rate)} iterations/s")
         parts.append(f"best log posterior {best:.1f}")
@@ -264,7 +266,7 @@ def _table(statuses: list[ChainStatus], console: Console) -> RenderableType:
         table.add_row(*(column.cell(status) for column in columns))
     if hidden:
         done = sum(status.stage == "done" for status in hidden)
-        table.caption = f"and {_count(len(hidden), 'more chain')}, {done} of them done"
+        table.caption = f"and {number_of(len(hidden), 'more chain')}, {done} of them done"
     return table
 
 
@@ -274,10 +276,6 @@ def _is_live_terminal(stream: TextIO) -> bool:
         return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     except (AttributeError, ValueError):  # a stand-in stream, or a closed one
         return False
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _rate(rate: float) -> str:

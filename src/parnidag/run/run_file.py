@@ -24,8 +24,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.files import why_not_writable
 from parnidag._util.text import one_line
-from parnidag._util.writing import why_not_writable
 from parnidag.errors import ParnidagError
 from parnidag.run.draws import Block
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from parnidag.samplers.order import IterativeMCMC, OrderMCMC
-from parnidag.samplers.parni.settings import PARNI
-from parnidag.samplers.partition import PartitionMCMC
-from parnidag.samplers.rev import REV
-from parnidag.samplers.single_edge import ADR, MC3
+from typing import TYPE_CHECKING
+
+from parnidag.samplers.by_name import load
+
+if TYPE_CHECKING:
+    from parnidag.samplers.order import IterativeMCMC, OrderMCMC
+    from parnidag.samplers.parni.settings import PARNI
+    from parnidag.samplers.partition import PartitionMCMC
+    from parnidag.samplers.rev import REV
+    from parnidag.samplers.single_edge import ADR, MC3
 
 __all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC"]
+
+
+def __getattr__(name: str) -> object:
+    return load(name)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
+from parnidag._util.checks import whole
 from parnidag.kernels.dag import Dag, drop_parents, take_parents
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.kept import keeps
@@ -27,11 +26,8 @@ class DrawingSampler(RestrictedSampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.graph_every is None:
-            return
-        count = as_index(self.graph_every)
-        if count is None or count < 1:
-            raise ParnidagError(f"graph_every must be a whole number, 1 or more, or None, got {self.graph_every!r}")
+        if self.graph_every is not None:
+            whole(self.graph_every, "graph_every", 1, note="or None")
 
     def default_thin(self, n_nodes: int) -> int:
         """Return the default number of iterations between draws: 10 a node, at least 500."""

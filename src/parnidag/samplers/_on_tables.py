@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
-from parnidag.kernels.types import is_number
 from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
 from parnidag.space.search import starting_graphs
 from parnidag.tables.build import DEFAULT_MEMORY, build_tables
@@ -32,8 +32,7 @@ class RestrictedSampler:
     def __post_init__(self) -> None:
         if self.plus_one not in (None, True, False):
             raise ParnidagError(f"plus_one must be True, False or None, got {self.plus_one!r}")
-        if not is_number(self.memory) or not self.memory > 0:
-            raise ParnidagError(f"memory must be a positive number of bytes, got {self.memory!r}")
+        number(self.memory, "memory", above=0, most=float("inf"), what="a number of bytes")
 
     @property
     def name(self) -> str:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.errors import ParnidagError
+from parnidag._util.checks import number
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, leaf
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
-from parnidag.kernels.types import Integers, int64, is_number
+from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
 from parnidag.samplers._on_tables import RestrictedSampler
@@ -69,11 +69,8 @@ class REV(RestrictedSampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_number(self.probability) or not 0.0 <= self.probability < 1.0:
-            raise ParnidagError(
-                f"probability must be a number from 0 up to but not including 1 (edge reversals alone do not reach "
-                f"every graph), got {self.probability!r}"
-            )
+        why = "since edge reversals alone do not reach every graph"
+        number(self.probability, "probability", least=0, below=1, note=why)
 
     def default_thin(self, n_nodes: int) -> int:
         """Return the default number of iterations between draws: 100 a node, at least 5000."""

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
@@ -15,7 +16,7 @@ from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
-from parnidag.kernels.types import Integers, int64, is_number
+from parnidag.kernels.types import Integers, int64
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
@@ -44,11 +45,8 @@ class _StructureSampler:
     default_space: ClassVar[Literal["none"]] = "none"
 
     def __post_init__(self) -> None:
-        if not is_number(self.exchange) or not 0.0 <= self.exchange < 1.0:
-            raise ParnidagError(
-                f"exchange must be a probability from 0 up to but not including 1 (exchanges alone do not reach every "
-                f"graph), got {self.exchange!r}"
-            )
+        why = "since exchanges alone do not reach every graph"
+        number(self.exchange, "exchange", least=0, below=1, what="a probability", note=why)
 
     @property
     def name(self) -> str:

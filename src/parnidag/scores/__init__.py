@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from parnidag.scores.bdeu import BDeu
-from parnidag.scores.custom import Compiled, PythonScore
-from parnidag.scores.gaussian import BIC, BGe, Gaussian, GPrior
-from parnidag.scores.spline import Spline
+from typing import TYPE_CHECKING
+
+from parnidag.scores.by_name import load
+
+if TYPE_CHECKING:
+    from parnidag.scores.bdeu import BDeu
+    from parnidag.scores.custom import Compiled, PythonScore
+    from parnidag.scores.gaussian import BIC, BGe, Gaussian, GPrior
+    from parnidag.scores.spline import Spline
 
 __all__ = ["BIC", "BDeu", "BGe", "Compiled", "GPrior", "Gaussian", "PythonScore", "Spline"]
+
+
+def __getattr__(name: str) -> object:
+    return load(name)

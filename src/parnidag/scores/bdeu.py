@@ -23,13 +23,14 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
+from parnidag._util.checks import number
 from parnidag.data.counts import different_rows
 from parnidag.data.table import Data
-from parnidag.errors import DataError, ParnidagError
+from parnidag.errors import DataError
 from parnidag.kernels.by_address import external
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.problem import ScoreTable, function_table
-from parnidag.kernels.types import Bytes, Integers, Words, int64, is_number
+from parnidag.kernels.types import Bytes, Integers, Words, int64
 from parnidag.scores.bdeu_counts import (
     append_level,
     count_numbers,
@@ -80,11 +81,7 @@ class BDeu:
     ess: float = 1.0
 
     def __post_init__(self) -> None:
-        if not is_number(self.ess) or not LEAST_ESS <= self.ess <= MOST_ESS:
-            raise ParnidagError(
-                f"ess must be a positive number (the equivalent sample size), from {LEAST_ESS:g} to {MOST_ESS:g}, "
-                f"got {self.ess!r}"
-            )
+        number(self.ess, "ess", least=LEAST_ESS, most=MOST_ESS, what="a positive number (the equivalent sample size)")
 
     def table(self, data: Data) -> ScoreTable:
         """Return the table that holds the function's address and what it reads."""

@@ -1,26 +1,29 @@
-"""Which score: by name, with options as words, or by the kind of data."""
+"""Which score: by name, with options as words, or by the kind of data. Scores are imported when they are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from parnidag.data.table import Data
+from parnidag._util.lazy import loader
 from parnidag.errors import ParnidagError
-from parnidag.scores.base import Score
-from parnidag.scores.bdeu import BDeu
-from parnidag.scores.gaussian import BIC, BGe, Gaussian, GPrior
-from parnidag.scores.spline import Spline
 
-NAMES: dict[str, Any] = {
-    "gaussian": Gaussian,
-    "gprior": GPrior,
-    "bge": BGe,
-    "bic": BIC,
-    "bdeu": BDeu,
-    "spline": Spline,
+if TYPE_CHECKING:
+    from parnidag.data.table import Data
+    from parnidag.scores.base import Score
+
+NAMES = {
+    "gaussian": "gaussian.Gaussian",
+    "gprior": "gaussian.GPrior",
+    "bge": "gaussian.BGe",
+    "bic": "gaussian.BIC",
+    "bdeu": "bdeu.BDeu",
+    "spline": "spline.Spline",
 }
+"""Word, and home of the class: of every score that has a name. The command line offers these words."""
+
+load: Any = loader("parnidag.scores", [*NAMES.values(), "custom.Compiled", "custom.PythonScore"])
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -29,13 +32,14 @@ def choose_score(score: Score | str | None, data: Data) -> Score:
 
     Examples
     --------
+    >>> from parnidag import Data
     >>> choose_score("auto", Data([[0.5, 1.0], [1.5, 2.0], [0.2, 3.5]]))
     Gaussian(g=10.0)
     >>> choose_score("BGe", Data([[0.5, 1.0], [1.5, 2.0], [0.2, 3.5]])).alpha_mu
     1.0
     """
     if score is None or (isinstance(score, str) and score.lower() == "auto"):
-        return BDeu() if data.kind == "discrete" else Gaussian()
+        return named_score("bdeu" if data.kind == "discrete" else "gaussian")
     return named_score(score) if isinstance(score, str) else score
 
 
@@ -47,9 +51,9 @@ def named_score(name: str, options: Mapping[str, str] | None = None) -> Score:
     >>> named_score("bge", {"alpha_mu": "0.5", "standardise": "yes"})
     BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=True)
     """
-    kind = NAMES.get(name.lower())
-    if kind is None:
+    if name.lower() not in NAMES:
         raise ParnidagError(f'score must be "auto", {", ".join(NAMES)} or a score, got {name!r}')
+    kind = load(NAMES[name.lower()].rpartition(".")[2])
     known = [one.name for one in fields(kind)]
     for option in options or {}:
         if option not in known:

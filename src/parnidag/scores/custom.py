@@ -15,11 +15,12 @@ import numba
 import numpy as np
 from numba import carray
 
+from parnidag._util.checks import is_number
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.by_address import SIGNATURE, address_of
 from parnidag.kernels.problem import ScoreTable, function_table
-from parnidag.kernels.types import Bytes, Floats, is_number
+from parnidag.kernels.types import Bytes, Floats
 
 MOST_KNOWN = 1_000_000
 """Answers that are remembered across chains and tables."""

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from parnidag._util.checks import is_number, number
 from parnidag._util.text import shorten
 from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.problem import ScoreTable, gaussian_table
-from parnidag.kernels.types import Floats, Integers, is_number
+from parnidag.kernels.types import Floats, Integers
 
 LEAST_G, MOST_G = 1e-8, 1e12
 """Slab variances between which the arithmetic is sound."""
@@ -68,10 +69,7 @@ def columns_up_to(n: int) -> Floats:
 
 def check_slab(g: object, argument: str = "g") -> None:
     """Refuse a slab variance that is no positive number."""
-    if not is_number(g) or not LEAST_G <= float(g) <= MOST_G:  # type: ignore[arg-type]
-        raise ParnidagError(
-            f"{argument} must be a positive number (the slab variance), from {LEAST_G:g} to {MOST_G:g}, got {g!r}"
-        )
+    number(g, argument, least=LEAST_G, most=MOST_G, what="a positive number (the slab variance)")
 
 
 def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "g") -> None:
@@ -354,8 +352,7 @@ class BGe(GaussianFamily):
 
 def check_positive(value: object, argument: str) -> None:
     """Refuse what is no positive number."""
-    if not is_number(value) or not LEAST_G <= float(value) <= MOST_G:  # type: ignore[arg-type]
-        raise ParnidagError(f"{argument} must be a positive number, from {LEAST_G:g} to {MOST_G:g}, got {value!r}")
+    number(value, argument, least=LEAST_G, most=MOST_G, what="a positive number")
 
 
 def as_numbers(given: object) -> tuple[float, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parnidag._util.checks import whole
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Flags, Floats, Integers
 from parnidag.scores.gaussian import (
@@ -57,9 +57,7 @@ class Spline(GaussianFamily):
     g_curve: float = 0.1
 
     def __post_init__(self) -> None:
-        df = as_index(self.df)
-        if df is None or not 2 <= df <= MOST_COLUMNS:
-            raise ParnidagError(f"df must be a whole number from 2 to {MOST_COLUMNS}, got {self.df!r}")
+        whole(self.df, "df", 2, MOST_COLUMNS)
         check_slab(self.g)
         check_slab(self.g_curve, "g_curve")
 

@@ -20,14 +20,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.errors import ParnidagError
+from parnidag._util.checks import number, one_of, whole
 from parnidag.graphs.adjacency import Adjacency, random_topological_order
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.dag import ONE
 from parnidag.kernels.jit import entry
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import RandomState, random_state
-from parnidag.kernels.types import Floats, int64, is_number
+from parnidag.kernels.types import Floats, int64
 from parnidag.space.search import RELOCATIONS, SEARCH_KEY, SWAPS, best_inside, search
 from parnidag.space.search_space import Round, SearchSpace
 from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
@@ -64,15 +63,10 @@ STEPS_BETWEEN = 10
 
 def check_expansion(by: object, threshold: object, max_candidates: object) -> None:
     """Refuse settings of an expansion that make no sense."""
-    most = 1 if max_candidates is None else as_index(max_candidates)
-    if most is None or not 1 <= most <= LARGEST_SUBSETS:
-        raise ParnidagError(
-            f"max_candidates must be a whole number from 1 to {LARGEST_SUBSETS}, or None, got {max_candidates!r}"
-        )
-    if by not in ("best", "sampled"):
-        raise ParnidagError(f'by must be "best" or "sampled", got {by!r}')
-    if not is_number(threshold) or not 0.0 < float(threshold) <= 1.0:  # type: ignore[arg-type]
-        raise ParnidagError(f"threshold must be a number above 0 and at most 1, got {threshold!r}")
+    if max_candidates is not None:
+        whole(max_candidates, "max_candidates", 1, LARGEST_SUBSETS, note="or None")
+    one_of(by, "by", ("best", "sampled"))
+    number(threshold, "threshold", above=0, most=1)
 
 
 def expand(

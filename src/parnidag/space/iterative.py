@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any, Literal
 
+from parnidag._util.checks import number, seed_or_new
 from parnidag.data.table import as_data
 from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
-from parnidag.kernels.types import is_number
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
@@ -73,11 +71,7 @@ def iterative(
     ((15, 15), True)
     """
     check_expansion(by, threshold, max_candidates)
-    if not is_number(memory) or not float(memory) > 0.0:
-        raise ParnidagError(f"memory must be a positive number of bytes, got {memory!r}")
-    number = secrets.randbits(32) if seed is None else as_index(seed)
-    if number is None or number < 0:
-        raise ParnidagError(f"seed must be a whole number, 0 or more, or None, got {seed!r}")
+    number(memory, "memory", above=0, most=float("inf"), what="a number of bytes")
     table = as_data(data)
     target = Target.build(table, choose_score(score, table), EdgePrior() if prior is None else prior)
     if alpha is not None and (skeleton is not None or not pc_fits(table, target)):
@@ -88,7 +82,7 @@ def iterative(
     found = expand(
         target,
         begin,
-        seed=number,
+        seed=seed_or_new(seed),
         by=by,
         threshold=float(threshold),
         most_candidates=None if max_candidates is None else int(max_candidates),

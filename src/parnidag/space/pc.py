@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from parnidag._util.checks import number, whole
 from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
-from parnidag.graphs.nodes import as_index
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.types import Flags, Floats, Integers, int64, is_number
+from parnidag.kernels.types import Flags, Floats, Integers, int64
 from parnidag.space.pc_discrete import CountTests
 
 LARGEST_CORRELATION = 1.0 - 1e-15
@@ -129,7 +129,8 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
     [(0, 112), (1, 34)]
     """
     start = time.perf_counter()
-    alpha, largest = _checked_alpha(alpha), _checked_bound(max_conditioning)
+    alpha = number(alpha, "alpha", least=0, below=1)
+    largest = None if max_conditioning is None else whole(max_conditioning, "max_conditioning", note="or None")
     table = as_data(data)
     if table.has_interventions:
         raise ParnidagError(
@@ -154,23 +155,6 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
         size += 1
     seconds = time.perf_counter() - start
     return Skeleton(table.names, adjacency, sizes, alpha, largest, tests, tuple(levels), seconds)
-
-
-def _checked_alpha(alpha: object) -> float:
-    if not is_number(alpha) or not 0.0 <= float(alpha) < 1.0:  # type: ignore[arg-type]
-        raise ParnidagError(f"alpha={alpha!r} must be a number from 0 to below 1")
-    return float(alpha)  # type: ignore[arg-type]
-
-
-def _checked_bound(max_conditioning: object) -> int | None:
-    if max_conditioning is None:
-        return None
-    size = as_index(max_conditioning)
-    if size is None or size < 0:
-        raise ParnidagError(
-            f"max_conditioning={max_conditioning!r} must be a whole number from 0 on, or None for no bound"
-        )
-    return size
 
 
 class FisherTests:

@@ -147,7 +147,8 @@ def fitting_plus_one(
             advice = f"plus_one=False ({in_words(without)}), " + advice
         raise ParnidagError(
             f"space: {node} has {counts.max()} candidate parents, and the tables of all nodes would take "
-            f"{in_words(needed)}, more than the {in_words(memory)} allowed; use {advice}, or a larger memory="
+            f"{in_words(needed)}, more than the {in_words(memory)} allowed",
+            remedy=f"use {advice}, or a larger memory=",
         )
     return plus_one
 

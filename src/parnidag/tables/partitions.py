@@ -20,7 +20,7 @@ from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
 from parnidag.tables.sums import HUGE, KEPT_DIGITS, counted, log_sum_hitting, share_of, subset_below, sum_of_ratios_at
 
 NOBODY = int64(-1)
-ROUNDING = 1e-12
+SUM_ERROR = 1e-12
 """A difference of sums is known up to this share of them."""
 LARGEST_SCALE = 600.0
 """A log weight this far below that of the sets without extra is not corrected but computed again."""
@@ -169,7 +169,7 @@ def value_of(tables: Tables, j: int, level: Integers) -> tuple[float, bool]:
         if max(KEPT_DIGITS * whole, 1.0 / HUGE) < total < HUGE:
             return alone + math.log(total), True
         if whole > 0.0 and total < HUGE:
-            doubt = ROUNDING * (100.0 + abs(alone)) * whole
+            doubt = SUM_ERROR * (100.0 + abs(alone)) * whole
             return alone + math.log(max(total, 0.0) + doubt), False
     return log_sum_hitting(tables, j, level, bound), True
 

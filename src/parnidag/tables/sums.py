@@ -21,7 +21,7 @@ HUGE = 1e290
 """Sums of ratios beyond this may have lost terms to overflow."""
 KEPT_DIGITS = 1e-3
 """A difference smaller than this share of its terms is computed another way, since it would lose digits."""
-ROUNDING = 1e-14
+CANCELLED = 1e-14
 """What is left of a difference below this share of its terms is rounding: no set may be there at all."""
 NO_EXTRA = int64(0)
 """Column of the sets without a parent from outside."""
@@ -306,7 +306,7 @@ def weigh_columns(tables: Tables, j: int, subset: int, hit: int, level: Integers
         elif asked != ZERO:
             ratio = tables.ratios[start + column]
             left = ratio - share * tables.ratios[lower_start + column]
-            weights[column] = 0.0 if left <= ROUNDING * ratio else left  # undefined if a ratio is out of range
+            weights[column] = 0.0 if left <= CANCELLED * ratio else left  # undefined if a ratio is out of range
             whole += ratio
         total += weights[column]
     if not KEPT_DIGITS * whole < total < HUGE:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, kernel, leaf
@@ -27,7 +28,7 @@ from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
-from parnidag.kernels.types import Floats, Integers, int64, is_number
+from parnidag.kernels.types import Floats, Integers, int64
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.node_swap import NodeSwap, NodeSwapArrays, make_node_swap, node_swap_move, open_node_swap
 from parnidag.moves.regroup import RegroupArrays, make_regroup, open_regroup, regroup_move
@@ -117,8 +118,7 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
     for name, weight in moves.items():
         if name not in KINDS:
             raise ParnidagError(f"moves has {name!r}; known moves are {', '.join(KINDS)}")
-        if not is_number(weight) or not 0.0 <= weight <= MOST_WEIGHT:
-            raise ParnidagError(f"moves[{name!r}] must be a number from 0 to {MOST_WEIGHT:g}, got {weight!r}")
+        number(weight, f"moves[{name!r}]", least=0, most=MOST_WEIGHT)
     plain = {name: weight.item() if isinstance(weight, np.generic) else weight for name, weight in moves.items()}
     given = {name: Fraction(plain[name]) for name in KINDS if plain.get(name, 0) > 0}
     scaled = {name: float(weight / max(given.values())) for name, weight in given.items()}

@@ -12,10 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from parnidag.errors import ParnidagError
+from parnidag._util.checks import number, one_of
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.problem import FREE
-from parnidag.kernels.types import is_number
 from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
 from parnidag.samplers.parni.adaptation import make_parni
 from parnidag.samplers.parni.mixture import COUNTED, TABLED, advance_chain, make_mixture, move_costs, move_weights
@@ -84,16 +83,11 @@ class PARNI:
             ("eta", ("symmetric", "paper")),
             ("adapt", ("tune", "always")),
         ):
-            if getattr(self, argument) not in allowed:
-                raise ParnidagError(f"{argument} must be one of {allowed}, got {getattr(self, argument)!r}")
-        if self.target_evaluations is not None and (
-            not is_number(self.target_evaluations) or not 0 < self.target_evaluations <= MOST_EVALUATIONS
-        ):
-            raise ParnidagError(
-                f"target_evaluations must be a positive number or None, got {self.target_evaluations!r}"
-            )
-        if self.kappa is not None and (not is_number(self.kappa) or not LEAST_KAPPA <= self.kappa < 0.5):
-            raise ParnidagError(f"kappa must be a number from {LEAST_KAPPA} to below 0.5, or None, got {self.kappa!r}")
+            one_of(getattr(self, argument), argument, allowed)
+        if self.target_evaluations is not None:
+            number(self.target_evaluations, "target_evaluations", above=0, most=MOST_EVALUATIONS, note="or None")
+        if self.kappa is not None:
+            number(self.kappa, "kappa", least=LEAST_KAPPA, below=0.5, note="or None")
         weights = move_weights(self.moves)
         if not isinstance(self.moves, str):
             object.__setattr__(self, "moves", weights)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from parnidag.errors import PriorError
-from parnidag.graphs.nodes import Nodes, as_index
 from parnidag.kernels.problem import FORBIDDEN
 from parnidag.priors.edge_prior import EdgePrior
 
@@ -83,21 +82,3 @@ def test_integers_are_indices_even_if_names_look_like_numbers():
     status = EdgePrior(forbidden=[(0, "0")]).resolve(["2", "1", "0"]).status
     assert status[0, 2] == FORBIDDEN
     assert np.count_nonzero(status == FORBIDDEN) == 4
-
-
-def test_named_edges_come_row_by_row_and_no_more_than_asked_for():
-    mask = np.zeros((4, 4), dtype=bool)
-    mask[[3, 0, 0], [1, 3, 2]] = True
-    everything = [["season", "sprinkler"], ["season", "wet"], ["wet", "rain"]]
-    assert Nodes(NAMES).named(mask, most=5) == everything
-    assert Nodes(NAMES).named(mask, most=2) == everything[:2]
-
-
-@pytest.mark.parametrize("value", [True, np.bool_(False), 2.0, "2", None, np.arange(2)])
-def test_what_is_no_whole_number_is_no_index(value):
-    assert as_index(value) is None
-
-
-@pytest.mark.parametrize("value", [2, np.int8(2), np.uint64(2)])
-def test_whole_numbers_of_any_type_are_indices(value):
-    assert as_index(value) == 2

@@ -1,14 +1,14 @@
-"""Nodes by name or by index: what a node, an edge or a matrix of edges means among the nodes of the data."""
+"""Nodes by name or by index: what a node, an edge or a matrix of edges of a prior means among the nodes of the data."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import as_whole
 from parnidag._util.text import did_you_mean
 from parnidag.errors import PriorError
 
@@ -40,39 +40,27 @@ class Nodes:
         return node
 
     def edge(self, edge: Edge, argument: str) -> tuple[int, int]:
-        """Find the parent and the child of an edge."""
         parent, child = (self.index(node, argument) for node in edge)
         if parent == child:
             raise PriorError(f"{argument}: {edge[0]!r} → {edge[1]!r} leads from {self.names[parent]} to itself")
         return parent, child
 
-    def mask(self, edges: Any, argument: str) -> NDArray[np.bool_]:
-        """Mark the edges in an n × n array; the diagonal is False."""
-        if isinstance(edges, np.ndarray):
-            self._check_shape(edges, argument)
-            return np.asarray(edges & ~np.eye(self.size, dtype=bool))
-        mask = np.zeros((self.size, self.size), dtype=bool)
-        for edge in edges:
-            mask[self.edge(edge, argument)] = True
-        return mask
-
-    def numbers(self, log_odds: Any) -> NDArray[np.float64]:
-        """Put numbers given for single edges into an n × n array; 0 for all others and on the diagonal."""
-        if isinstance(log_odds, np.ndarray):
-            self._check_shape(log_odds, "log_odds")
-            return np.where(np.eye(self.size, dtype=bool), 0.0, log_odds)
-        numbers = np.zeros((self.size, self.size))
-        seen: set[tuple[int, int]] = set()
-        for edge, x in (log_odds or {}).items():
-            place = self.edge(edge, "log_odds")
-            if place in seen:
-                raise PriorError(f"log_odds: {self.arrow(place)} is given twice, by name and by index")
-            seen.add(place)
-            numbers[place] = x
-        return numbers
+    def matrix(self, given: Any, argument: str) -> NDArray[np.float64]:
+        """Put what is given for single edges, or 1 for each of a list, into an n × n array; its diagonal is 0."""
+        if isinstance(given, np.ndarray):
+            if given.shape != (self.size, self.size):
+                size = f"{given.shape[0]} × {given.shape[1]}"
+                raise PriorError(f"{argument}: the array is {size}, but there are {self.size} nodes ({SIZE_ADVICE})")
+            return np.where(np.eye(self.size, dtype=bool), 0.0, given)
+        numbers = np.full((self.size, self.size), np.nan)
+        for edge in given:
+            place = self.edge(edge, argument)
+            if isinstance(given, Mapping) and not np.isnan(numbers[place]):
+                raise PriorError(f"{argument}: {self.arrow(place)} is given twice, by name and by index")
+            numbers[place] = given[edge] if isinstance(given, Mapping) else 1.0
+        return np.asarray(np.nan_to_num(numbers))
 
     def places(self, tiers: Any) -> list[list[int]]:
-        """Find the nodes of each tier."""
         return [[self.index(node, "tiers") for node in tier] for tier in tiers or ()]
 
     def against_tiers(self, tiers: Any) -> NDArray[np.bool_]:
@@ -84,18 +72,9 @@ class Nodes:
             tier_of[tier] = number
         return np.asarray(np.greater.outer(tier_of, tier_of))
 
-    def named(self, mask: NDArray[np.bool_], most: int) -> list[list[str]]:
-        """List the marked edges as pairs of names, row by row; no more than `most`."""
-        return [[self.names[i], self.names[j]] for i, j in np.argwhere(mask)[:most].tolist()]
-
     def arrow(self, edge: Sequence[int]) -> str:
         """Write an edge as "parent → child"."""
         return " → ".join(self.names[node] for node in edge)
-
-    def _check_shape(self, array: NDArray[Any], argument: str) -> None:
-        if array.shape != (self.size, self.size):
-            size = f"{array.shape[0]} × {array.shape[1]}"
-            raise PriorError(f"{argument}: the array is {size}, but there are {self.size} nodes ({SIZE_ADVICE})")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -103,7 +82,6 @@ class Nodes:
 
 
 def checked_edge(edge: object, argument: str) -> Edge:
-    """Check the form of a (parent, child) pair."""
     if not isinstance(edge, (tuple, list)) or len(edge) != 2:
         raise PriorError(f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')]")
     parent, child = (checked_node(node, argument) for node in edge)
@@ -116,7 +94,7 @@ def checked_node(node: object, argument: str) -> Node:
     """Check that a node is given by a name or by an index from 0 on."""
     if isinstance(node, str):
         return str(node)
-    index = as_index(node)
+    index = as_whole(node)
     if index is None:
         raise PriorError(f"{argument}: {node!r} is not a node; give its name (str) or its index (int)")
     if index < 0:
@@ -131,19 +109,3 @@ def refuse_repeated(nodes: Sequence[Node]) -> None:
         if node in seen:
             raise PriorError(f"tiers: {node!r} is listed twice; a node belongs to one tier")
         seen.add(node)
-
-
-def as_index(value: object) -> int | None:
-    """Read a whole number of any type, None if it is not one; booleans are not.
-
-    Examples
-    --------
-    >>> as_index(np.uint8(3)), as_index(3.0), as_index(True)
-    (3, None, None)
-    """
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:  # arrays have `__index__` but most refuse to be one
-        return None
