@@ -77,7 +77,7 @@ def test_data_passes_through():
     assert again.names == data.names
     np.testing.assert_array_equal(again.values, data.values)
     with pytest.raises(DataError, match="missing='keep'"):
-        as_data(data, missing="keep")
+        Data(data, missing="keep")
 
 
 def test_repr_is_short():
@@ -160,6 +160,13 @@ def test_missing_values_among_objects(hole):
 def test_masked_entries_are_missing():
     table = np.ma.array([[1, 2], [3, 5], [4, 4], [0, 9]], mask=[[0, 1], [0, 0], [0, 0], [0, 0]])
     assert "X1 (1)" in refusal(table)
+
+
+def test_a_data_is_asked_about_missing_values_too():
+    data = Data(with_holes(), missing="drop")
+    assert Data(data).dropped_rows == Data(data, missing="drop").dropped_rows == 3
+    with pytest.raises(DataError, match="missing='raise' was given together with a Data without the 3 rows"):
+        Data(data, missing="raise")
 
 
 def test_drop_keeps_the_complete_rows_in_order(monkeypatch):

@@ -132,6 +132,20 @@ def test_a_column_without_targets_is_left_out_all_the_same():
 # --- together with the rest -------------------------------------------------------------------------------------------
 
 
+def test_rows_are_those_of_the_table_as_given_also_after_some_were_dropped():
+    table = frame()
+    table.loc[[1, 4], "plcg"] = np.nan
+    at_once = Data(table, missing="drop", interventions=ROWS)
+    dropped = Data(table, missing="drop")
+    complete = np.delete(mask(), [1, 4], axis=0)
+    for later in (ROWS, mask(), complete, pd.DataFrame(mask(), columns=NAMES), pl.DataFrame(mask(), schema=NAMES)):
+        np.testing.assert_array_equal(Data(dropped, interventions=later).intervened, at_once.intervened)
+    assert Data(Data(dropped), interventions=ROWS).digest() == at_once.digest()
+    assert Data(dropped, interventions={1: "praf"}).intervened is None
+    with pytest.raises(DataError, match="counted from 0 to 39"):
+        Data(dropped, interventions={40: "praf"})
+
+
 def test_dropped_rows_take_their_interventions_along():
     table = with_targets()
     table.loc[[1, 4], "plcg"] = np.nan

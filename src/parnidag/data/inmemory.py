@@ -35,7 +35,7 @@ def read_rows(
         codings = forget_unseen(values, codings)
     refuse_few_rows(len(values), dropped_rows)
     refuse_infinite(nodes, [int(count) for count in sum(np.isinf(block).sum(axis=0) for block in row_blocks(values))])
-    statistics = InMemory(nodes, values, codings, intervened)
+    statistics = InMemory(nodes, values, codings, intervened, complete if dropped_rows else None)
     refuse_constant(statistics.spread(), nodes, codings)
     return Checked(nodes, statistics, decide_kind(kind, nodes, statistics.contents, codings), dropped_rows)
 
@@ -44,12 +44,18 @@ class InMemory:
     """The statistics of a table in memory, computed when they are asked for."""
 
     def __init__(
-        self, names: Sequence[str], values: Floats, codings: tuple[Coding | None, ...], intervened: Mask | None
+        self,
+        names: Sequence[str],
+        values: Floats,
+        codings: tuple[Coding | None, ...],
+        intervened: Mask | None,
+        kept: Mask | None,
     ) -> None:
         values.flags.writeable = False
         if intervened is not None:
             intervened.flags.writeable = False
         self._names, self.values, self.codings, self.intervened = names, values, codings, intervened
+        self.kept = kept
         self._levels: Levels | None = None
 
     @property

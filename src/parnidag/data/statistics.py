@@ -60,6 +60,11 @@ class Statistics(Protocol):
         ...
 
     @property
+    def kept(self) -> Mask | None:
+        """Which rows of the table as given are used, None if all are or nobody knows."""
+        ...
+
+    @property
     def set_rows(self) -> NDArray[np.int64] | None:
         """In how many rows each column was set, None if no column ever was."""
         ...

@@ -63,6 +63,8 @@ def _final_spread(summary: Summary) -> Spread:
 class Summarised:
     """Statistics without rows; see `Statistics` for what each is."""
 
+    kept: Mask | None = None
+
     def __init__(
         self,
         summary: Summary,
@@ -160,8 +162,8 @@ class Summarised:
         yield self._targets()
         yield self._group_rows
         if self._levels is not None:
-            assert self._row_counts is not None
-            codes = np.vstack([self._levels.codes, self._row_counts]).astype(np.int64)
+            counts = np.ones(self._levels.codes.shape[1], int) if self._row_counts is None else self._row_counts
+            codes = np.vstack([self._levels.codes, counts]).astype(np.int64)
             yield codes[:, np.lexsort(codes)]
         for moments in (self._moments or {}).values():
             yield from moments.spread

@@ -19,7 +19,7 @@ from parnidag.data.checks import FEWEST_ROWS, MISSING
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
 from parnidag.data.gram import Standardised, scaled, standard_values, standardise, unscaled
 from parnidag.data.inmemory import InMemory, read_rows
-from parnidag.data.interventions import check_interventions, read_interventions
+from parnidag.data.interventions import check_interventions, read_later
 from parnidag.data.levels import KINDS, Levels, decide_kind, refuse_coded
 from parnidag.data.reading import refuse_names
 from parnidag.data.statistics import Checked, RowGroup, Statistics
@@ -40,7 +40,7 @@ class Data:
         Dask data frame, an iterator of tables, and a file whose numbers would take more than 1 GB (8 bytes each) are
         read in batches, as `from_batches` does.
     missing
-        ``"raise"`` (default) refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
+        ``"raise"``, the default, refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
     names
         Column names for an array; X0, X1, … by default. Every other table brings its own.
     kind
@@ -51,7 +51,8 @@ class Data:
         the table; an array, or a data frame whose columns are matched by name, and those it lacks were never set);
         or the name of a column, then no node, that names the node that was set in each row (several separated by ";"
         or ","; empty, "none", "obs", "observational" or "-" if none was); or ``{row: name or list of names}``, with
-        rows counted from 0. A `Data` that has no interventions yet takes the first and the last form.
+        rows counted from 0 in the table as given, before any were dropped. A `Data` that has no interventions yet takes
+        the first and the last form.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class Data:
         self,
         table: object,
         *,
-        missing: str = "raise",
+        missing: str | None = None,
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
@@ -105,11 +106,16 @@ class Data:
         _check_options(missing, kind)
         if isinstance(table, Data):
             refuse_names(names, "a Data")
+            if missing == "raise" and table.dropped_rows:
+                raise DataError(
+                    f"missing='raise' was given together with a Data without the {table.dropped_rows} rows of its table "
+                    "that had missing values; make it from the table again"
+                )
             self._copy(table, kind, interventions)
         elif streams(table, interventions):
-            self._take(read_batches(table, missing, names, kind, interventions))
+            self._take(read_batches(table, missing or "raise", names, kind, interventions))
         else:
-            self._take(read_rows(table, missing, names, kind, interventions))
+            self._take(read_rows(table, missing or "raise", names, kind, interventions))
         self._check()
 
     @classmethod
@@ -117,7 +123,7 @@ class Data:
         cls,
         batches: object,
         *,
-        missing: str = "raise",
+        missing: str | None = None,
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
@@ -152,7 +158,7 @@ class Data:
         """
         _check_options(missing, kind)
         data = cls.__new__(cls)
-        data._take(read_batches(batches, missing, names, kind, interventions))
+        data._take(read_batches(batches, missing or "raise", names, kind, interventions))
         data._check()
         return data
 
@@ -176,8 +182,10 @@ class Data:
                 "when the Data is made from the table"
             )
         other._statistics.require_rows("interventions=")
-        intervened = read_interventions(interventions, self.names, self.n_rows, None)
-        self._statistics = InMemory(self.names, other.values, other._statistics.codings, intervened)
+        intervened = read_later(interventions, self.names, self.n_rows, other._statistics.kept)
+        self._statistics = InMemory(
+            self.names, other.values, other._statistics.codings, intervened, other._statistics.kept
+        )
         self._standardised = None  # its checks depend on the interventions
 
     def _check(self) -> None:
@@ -430,7 +438,7 @@ class Data:
         return as_html(repr(self), self.describe()["columns"])
 
 
-def as_data(table: object, missing: str = "raise") -> Data:
+def as_data(table: object) -> Data:
     """Give `table` as a `Data`; one that already is comes back unchanged.
 
     Examples
@@ -439,7 +447,7 @@ def as_data(table: object, missing: str = "raise") -> Data:
     >>> as_data(data) is data
     True
     """
-    return table if isinstance(table, Data) and missing in MISSING else Data(table, missing=missing)
+    return table if isinstance(table, Data) else Data(table)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -447,7 +455,7 @@ def as_data(table: object, missing: str = "raise") -> Data:
 
 
 def _check_options(missing: object, kind: object) -> None:
-    if missing not in MISSING:
+    if missing is not None and missing not in MISSING:
         raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
     if kind is not None and kind not in KINDS:
         raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")

@@ -16,10 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+from numpy.typing import NDArray
 
 from parnidag.kernels.jit import cached_below, kernel
 from parnidag.kernels.types import Bytes, Integers
@@ -86,9 +88,19 @@ if numba.config.DISABLE_JIT:
         """Do the same without a compiler."""
         return float(_PLAIN[int(address)](node, parents, count, content))
 
+    def pointed(pointer: Any, size: int) -> NDArray[Any]:
+        """Without a compiler there are no pointers, but the arrays themselves."""
+        return np.asarray(pointer[:size])
+
 else:
 
     @kernel
     def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
         """Return the score of a node given its first `count` `parents`, by the function at an address."""
         return _call(address, node, parents, count, content)
+
+    @kernel
+    def pointed(pointer: Any, size: int) -> NDArray[Any]:
+        """Return the array that begins at a pointer."""
+        array: NDArray[Any] = numba.carray(pointer, (size,))
+        return array

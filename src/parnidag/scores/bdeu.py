@@ -18,15 +18,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import carray
 from numpy.typing import NDArray
 
 from parnidag.data.counts import different_rows
 from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
-from parnidag.kernels.by_address import external
+from parnidag.kernels.by_address import external, pointed
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Integers, Words, int64, is_number
@@ -193,21 +191,6 @@ def level_sets(codes: Integers, arity: Integers) -> tuple[Integers, Words]:
 def as_bits(rows: NDArray[np.bool_]) -> Words:
     """Return a set of rows as words of 64 bits; a multiple of 8 words, which processors take together."""
     return np.packbits(np.pad(rows, (0, -len(rows) % 512)), bitorder="little").view(np.uint64)
-
-
-if numba.config.DISABLE_JIT:
-
-    def pointed(pointer: Any, size: int) -> NDArray[Any]:
-        """Without a compiler there are no pointers, but the arrays themselves."""
-        return np.asarray(pointer[:size])
-
-else:
-
-    @kernel
-    def pointed(pointer: Any, size: int) -> NDArray[Any]:
-        """Return the array that begins at a pointer."""
-        array: NDArray[Any] = carray(pointer, (size,))
-        return array
 
 
 @kernel
