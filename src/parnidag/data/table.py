@@ -108,8 +108,8 @@ class Data:
             refuse_names(names, "a Data")
             if missing == "raise" and table.dropped_rows:
                 raise DataError(
-                    f"missing='raise' was given together with a Data without the {table.dropped_rows} rows of its table "
-                    "that had missing values; make it from the table again"
+                    f"missing='raise' was given together with a Data without the {table.dropped_rows} rows of its "
+                    "table that had missing values; make it from the table again"
                 )
             self._copy(table, kind, interventions)
         elif streams(table, interventions):

@@ -104,3 +104,34 @@ else:
         """Return the array that begins at a pointer."""
         array: NDArray[Any] = numba.carray(pointer, (size,))
         return array
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Contents: several arrays as one block of bytes
+
+
+def pack_arrays(*arrays: NDArray[Any]) -> Bytes:
+    """Return a content that holds arrays of at most two dimensions, which `packed` and `packed_shape` find again."""
+    head = np.zeros((len(arrays), 4), np.int64)
+    stop = head.nbytes
+    parts = []
+    for k, array in enumerate(arrays):
+        part = np.ascontiguousarray(array).ravel().view(np.uint8)
+        head[k, 0], head[k, 1], head[k, 2:] = stop, stop + part.size, (*array.shape, 1, 1)[:2]
+        parts.append(np.pad(part, (0, -part.size % 8)))
+        stop += parts[-1].size
+    return np.concatenate([head.ravel().view(np.uint8), *parts])
+
+
+@kernel
+def packed(content: Any, place: int) -> Bytes:
+    """Return the bytes of an array of a content, given by its place among them: a view, to be viewed as its type."""
+    head = pointed(content, 32 * (place + 1)).view(np.int64)
+    return pointed(content, head[4 * place + 1])[head[4 * place] :]
+
+
+@kernel
+def packed_shape(content: Any, place: int) -> tuple[int, int]:
+    """Return the shape of an array of a content; the second number is 1 if it has one dimension."""
+    head = pointed(content, 32 * (place + 1)).view(np.int64)
+    return head[4 * place + 2], head[4 * place + 3]

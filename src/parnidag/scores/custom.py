@@ -18,22 +18,22 @@ from numpy.typing import NDArray
 from parnidag._util.text import one_line
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.kernels.by_address import SIGNATURE, address_of, pointed
+from parnidag.kernels.by_address import SIGNATURE, address_of, pack_arrays, packed, packed_shape, pointed
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Floats, is_number
+from parnidag.scores.base import Patterns, Score, refuse_interventions
 
 MOST_KNOWN = 1_000_000
 """Answers that are remembered across chains and tables."""
 MOST_NAMED = 16
 """Parents of a set in trouble that are remembered."""
-ROWS, COLUMNS, TROUBLE, NODE, COUNT, PARENTS = range(6)
-"""Places of the numbers before a content: its size; what went wrong, at which node, given how many and which parents."""
-HEADER = 8 * (PARENTS + MOST_NAMED)
-"""Bytes of these numbers."""
+TROUBLE, NODE, COUNT, PARENTS = range(4)
+"""Places of what is remembered of trouble: its kind, the node, how many parents, and which."""
+RECORD = PARENTS + MOST_NAMED
 FINE, NO_SCORE, RAISED = 0, 1, 2
 
 
-class OwnScore:
+class OwnScore(Score):
     """What users' scores have in common: in another process they arrive once, however often they are sent.
 
     There the function is compiled, and its answers are remembered, from one segment of a chain to the next.
@@ -43,6 +43,14 @@ class OwnScore:
 
     def __init__(self) -> None:
         self._token = uuid.uuid4().hex
+
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        """Return the table that holds the function's address and what it reads."""
+        refuse_interventions(self, data)
+        return function_table(data.n_nodes, self.function(), self._read_by_function())
+
+    def _read_by_function(self) -> Bytes:
+        return np.zeros(1, np.uint8)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _arrive, (self._token, type(self), self.__getstate__())
@@ -99,15 +107,10 @@ class PythonScore(OwnScore):
             raise ParnidagError(f"function must be callable as function(node, parents), got {function!r}")
         super().__init__()
         self._python = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self._errors: list[BaseException] = []
         self._callback: tuple[int, object] | None = None
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
-
-    def table(self, data: Data) -> ScoreTable:
-        """Return the table that holds the function's address."""
-        refuse_interventions(data, self)
-        return function_table(data.n_nodes, self.function(), np.zeros(1, np.uint8))
 
     def function(self) -> int:
         """Return the address under which compiled code calls back."""
@@ -204,13 +207,11 @@ class Compiled(OwnScore):
             raise ParnidagError(f"content must be a 2-D array of numbers, got {np.ndim(content)}-D")
         super().__init__()
         self._python, self.content = plain, numbers
-        self.name = name or getattr(plain, "__name__", type(plain).__name__)
+        self.name = name or str(getattr(plain, "__name__", type(plain).__name__))
         self._compiled: Any = None
 
-    def table(self, data: Data) -> ScoreTable:
-        """Return the table that holds the function's address and what it reads."""
-        refuse_interventions(data, self)
-        return function_table(data.n_nodes, self.function(), _packed(self.content))
+    def _read_by_function(self) -> Bytes:
+        return pack_arrays(np.zeros(RECORD, np.int64), self.content)
 
     def function(self) -> int:
         """Return the address of the compiled function in this process."""
@@ -226,9 +227,10 @@ class Compiled(OwnScore):
 
     def check(self, content: Bytes) -> None:
         """Raise an error if the function raised one, or gave no score, in compiled code."""
-        header = content[:HEADER].view(np.int64)
-        trouble, node, count = header[TROUBLE], int(header[NODE]), int(header[COUNT])
-        parents = header[PARENTS : PARENTS + min(count, MOST_NAMED)].copy()
+        start = int(content[:8].view(np.int64)[0])
+        record = content[start : start + 8 * RECORD].view(np.int64)
+        trouble, node, count = record[TROUBLE], int(record[NODE]), int(record[COUNT])
+        parents = record[PARENTS : PARENTS + min(count, MOST_NAMED)].copy()
         if trouble == NO_SCORE:
             raise self._failed("gave NaN or +inf", node, parents.tolist())
         if trouble == RAISED:
@@ -255,23 +257,8 @@ class Compiled(OwnScore):
         return f"Compiled({self.name})"
 
 
-def refuse_interventions(data: Data, score: OwnScore) -> None:
-    """Refuse data with interventions, which a score of the user's would silently ignore."""
-    if data.has_interventions:
-        raise ParnidagError(
-            f"{score!r} is a score of your own, which is not told of interventions: leave out the rows inside the "
-            "function, and pass the data without interventions="
-        )
-
-
 def _shown(error: Exception) -> str:
     return f"{type(error).__name__}: {one_line(error)}" if str(error) else type(error).__name__
-
-
-def _packed(content: Floats) -> Bytes:
-    header = np.zeros(HEADER // 8, np.int64)
-    header[ROWS], header[COLUMNS] = content.shape
-    return np.concatenate([header.view(np.uint8), content.ravel().view(np.uint8)])
 
 
 def _compile(function: Callable[..., float]) -> Any:
@@ -281,24 +268,22 @@ def _compile(function: Callable[..., float]) -> Any:
         inner = numba.njit(nogil=True, error_model="numpy")(function)
 
     def score(node: int, parents: Any, count: int, content: Any) -> float:
-        header = pointed(content, HEADER).view(np.int64)
-        rows, columns = header[ROWS], header[COLUMNS]
-        numbers = pointed(content, HEADER + 8 * rows * columns)[HEADER:].view(np.float64)
-        given = pointed(parents, count)
+        record, given = packed(content, 0).view(np.int64), pointed(parents, count)
+        numbers = packed(content, 1).view(np.float64).reshape(packed_shape(content, 1))
         value, trouble = -np.inf, FINE
         try:
-            value = inner(node, given, numbers.reshape(rows, columns))
+            value = inner(node, given, numbers)
         except Exception:  # there is nobody to raise it to here: `check` does
             trouble = RAISED
         if value != value or value == np.inf:
             trouble = NO_SCORE
         if trouble == FINE:
             return value
-        if header[TROUBLE] == FINE:  # the first trouble is reported
-            header[NODE], header[COUNT] = node, count
+        if record[TROUBLE] == FINE:  # the first trouble is reported
+            record[NODE], record[COUNT] = node, count
             for k in range(min(count, MOST_NAMED)):
-                header[PARENTS + k] = given[k]
-            header[TROUBLE] = trouble
+                record[PARENTS + k] = given[k]
+            record[TROUBLE] = trouble
         return -np.inf
 
     return score if numba.config.DISABLE_JIT else numba.cfunc(SIGNATURE, error_model="numpy")(score)
