@@ -30,18 +30,9 @@ _FORMS = (
 
 
 def read_interventions(given: object, names: Sequence[str], n_rows: int, targets: Column | None) -> Mask | None:
-    """Read interventions into an array (rows × nodes), None if there are none.
+    """Read interventions into an array (rows of the table as given × nodes), None if there are none.
 
-    Parameters
-    ----------
-    given
-        What the user passed as `interventions`.
-    names
-        The nodes.
-    n_rows
-        Number of rows of the table as given.
-    targets
-        The column that `given` names, if it is a name.
+    `targets` is the column that they name, if they are given by a name.
 
     Examples
     --------

@@ -49,16 +49,7 @@ def read_table(
 ) -> Table:
     """Read whatever was given as a table into column names and a new array of its numbers and codes.
 
-    Parameters
-    ----------
-    table
-        Any table that `parnidag.Data` takes, other than a `Data`.
-    names
-        Column names, for an array only; X0, X1, … by default.
-    aside
-        A column to keep apart: it says something about the rows and is no node.
-    fewest_rows
-        1, or 0 for a part of a table, which may be empty.
+    The column `aside` is kept apart: it says something about the rows and is no node. A part of a table may be empty.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """How probable each edge is before any data: the true prior marginals, to which evidence is compared.
 
 The prior weighs a graph by ∏ h/(1−h) over its edges, but only graphs without cycles count, so the marginal probability
-of an edge is not h. It is exact up to 12 nodes, by the sum over all graphs that `referee` does, and for more nodes
+of an edge is not h. It is exact up to 12 nodes, by the sum over all graphs that `exact_solver` does, and for more nodes
 where no edge differs from another, by the number of DAGs with so many edges (Robinson 1973). Otherwise it is estimated
 from graphs drawn from the prior.
 """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, NamedTuple, final
 
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.problem import ScoreTable
-from parnidag.kernels.types import Bytes, Integers
+from parnidag.kernels.types import Bytes, Integers, is_number
 
 
 class Patterns(NamedTuple):
@@ -43,9 +44,15 @@ class Score(ABC):
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         """Reduce the data to what kernels need, each node's from the rows of its pattern alone."""
 
-    @abstractmethod
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
+        """Return the settings in a form that JSON can hold: by default the fields of a dataclass."""
+        settings: dict[str, object] = {"name": type(self).__name__}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if is_number(value):
+                value = float(value) if "float" in str(field.type) else int(value)
+            settings[field.name] = list(value) if isinstance(value, tuple) else value
+        return settings
 
     def function(self) -> int:
         """Return the address of the compiled score in this process; by default there is none, as in `gaussian`."""

@@ -100,10 +100,6 @@ class BDeu(Score):
         """Return the address of the compiled score in this process."""
         return bdeu_score.address()
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "BDeu", "ess": float(self.ess)}
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The content

@@ -55,6 +55,13 @@ class OwnScore(Score):
     def __reduce__(self) -> tuple[Any, ...]:
         return _arrive, (self._token, type(self), self.__getstate__())
 
+    def describe(self) -> dict[str, object]:
+        """Return the settings in a form that JSON can hold."""
+        return {"name": type(self).__name__, "function": self.name}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
     def _failed(self, what: str, node: int, parents: Sequence[int]) -> ParnidagError:
         """Return the error that says where the function went wrong."""
         more = ", …" if len(parents) == MOST_NAMED else ""
@@ -161,15 +168,8 @@ class PythonScore(OwnScore):
         for error in sorted(errors, key=lambda error: isinstance(error, Exception)):
             raise error
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "PythonScore", "function": self.name}
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_errors": [], "_callback": None, "_known": {}}
-
-    def __repr__(self) -> str:
-        return f"PythonScore({self.name})"
 
 
 class Compiled(OwnScore):
@@ -246,15 +246,8 @@ class Compiled(OwnScore):
             return error
         return None
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Compiled", "function": self.name}
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_compiled": None}
-
-    def __repr__(self) -> str:
-        return f"Compiled({self.name})"
 
 
 def _shown(error: Exception) -> str:

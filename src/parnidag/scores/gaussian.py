@@ -119,10 +119,6 @@ class Gaussian(Score):
         refuse_wide_slab(shifted, rows, float(self.g))
         return gaussian_table(shifted, moments.own(), coefficients, moments.pattern)
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Gaussian", "g": float(self.g)}
-
 
 def flat_constant(rows: Floats) -> Floats:
     """Return log Γ(N/2) − N/2 log π: what the flat prior on log σ² leaves for every node."""
@@ -211,10 +207,6 @@ class GPrior(Score):
         coefficients[:, 2] = -rows / 2
         return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern, mix=g / (1 + g))
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "GPrior", "g": None if self.g is None else float(self.g)}
-
 
 @dataclass(frozen=True)
 class BIC(Score):
@@ -234,10 +226,6 @@ class BIC(Score):
         coefficients[:, 0][q >= rows - 1] = -np.inf
         coefficients[:, 2] = -rows / 2
         return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern)
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "BIC"}
 
 
 @dataclass(frozen=True)
@@ -324,17 +312,6 @@ class BGe(Score):
         if mean.shape not in ((), (n,)):
             raise ParnidagError(f"mean must be one number or {n} of them, one for each node, got {mean.size}")
         return np.broadcast_to(mean, (n,))
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        mean = self.mean if self.mean is None or is_number(self.mean) else list(self.mean)  # type: ignore[arg-type]
-        return {
-            "name": "BGe",
-            "alpha_mu": float(self.alpha_mu),
-            "alpha_w": None if self.alpha_w is None else float(self.alpha_w),
-            "mean": mean,
-            "standardise": self.standardise,
-        }
 
 
 def check_positive(value: object, argument: str) -> None:

@@ -86,10 +86,6 @@ class Spline(Score):
         refuse_wide_slab(matrices[:, n:, n:], rows, float(max(self.g, self.g_curve)), "g or g_curve")
         return gaussian_table(matrices, moments.own(), coefficients, patterns.of_node, width=df)
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Spline", "df": int(self.df), "g": float(self.g), "g_curve": float(self.g_curve)}
-
 
 def _columns(straight: Floats, df: int) -> Floats:
     """Return the nodes as children, standardised, then the `df` columns of each as a parent (rows × n (1 + df))."""
