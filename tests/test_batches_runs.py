@@ -286,11 +286,12 @@ def test_a_broken_parquet_file(tmp_path):
     assert batched.partition("not readable")[:2] == whole.partition("not readable")[:2]
 
 
-def test_parquet_in_batches_needs_pyarrow(tmp_path, monkeypatch):
+def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
     path = write(numbers(), tmp_path / "table.parquet")
     monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'parnidag\[parquet\]'"):
-        Data.from_batches(path)
+    for read in (Data, Data.from_batches):
+        with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'parnidag\[parquet\]'"):
+            read(path)
 
 
 # --- by itself --------------------------------------------------------------------------------------------------------

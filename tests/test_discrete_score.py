@@ -287,13 +287,6 @@ def test_names_of_levels_and_order_of_rows_and_parents_do_not_matter(draw):
     assert shuffled == pytest.approx(score, rel=1e-11, abs=1e-11)
 
 
-def test_repeating_rows_changes_the_way_but_not_the_numbers():
-    arity = [4, 3, 5, 2]
-    codes = np.tile(dependent_codes(arity, 40, 2), 9)
-    assert len(different_rows(codes)[0]) * SHORTER <= codes.shape[1]
-    assert ask(content_of(codes, arity), 0, (1, 2)) == pytest.approx(urn(codes, arity, 0, (1, 2)), rel=1e-11)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts
 

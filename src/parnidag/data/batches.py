@@ -32,7 +32,6 @@ def streams(table: object, interventions: object) -> bool:
 
 
 def sum_up(batches: object, options: Options) -> Summary:
-    """Sum up a table that comes in pieces."""
     if options.interventions is not None and options.targets is None:
         raise DataError(
             "interventions= of a table that is read in batches must be the name of a column of targets, not "

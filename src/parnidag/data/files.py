@@ -34,7 +34,6 @@ _CELL = 8  # bytes of a number or a code
 
 
 def read_file(path: Path) -> nw.DataFrame[Any]:
-    """Read a file as a whole."""
     is_parquet = check_path(path)
     with _readable(path):
         return _read_parquet(path) if is_parquet else _read_text(path)

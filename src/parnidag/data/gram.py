@@ -47,16 +47,13 @@ class Spread(NamedTuple):
 
     @property
     def half_range(self) -> Floats:
-        """Half of each range."""
         return self.high / 2 - self.low / 2
 
     @property
     def magnitude(self) -> Floats:
-        """The greatest absolute value of each column."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
     def merged(self, other: Spread) -> Spread:
-        """The range over the rows of both."""
         return Spread(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @property
@@ -94,7 +91,6 @@ class Moments(NamedTuple):
 
     @property
     def mean(self) -> Floats:
-        """The mean of each column."""
         return np.clip(self.shift + self.unit * self.offset, *self.spread)
 
     @property

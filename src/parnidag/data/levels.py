@@ -115,7 +115,6 @@ class SeenColumn:
         return new_codes
 
     def labels(self) -> tuple[str, ...]:
-        """Write the levels."""
         return self.coding.labels if self.coding is not None else tuple(map(number_label, self.levels or ()))
 
 
@@ -243,7 +242,6 @@ def _refuse_strays(names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
 
 
 def refuse_fractions(names: Sequence[str], columns: Sequence[SeenColumn], what: str) -> None:
-    """Refuse numbers that are no classes."""
     fractions = [
         f"{name} (for example {column.fraction:.6g})"
         for name, column in zip(names, columns, strict=True)

@@ -112,7 +112,6 @@ class Statistics:
 
     @property
     def values(self) -> Floats:
-        """The table itself."""
         self.require_rows("values")
         assert self._values is not None
         return self._values
@@ -136,14 +135,12 @@ class Statistics:
 
     @property
     def rows_with_targets(self) -> int:
-        """In how many rows some column was set."""
         if self._targets is None:
             return 0
         some = self._targets.any(axis=1)
         return int(some.sum() if self._group_rows is None else self._group_rows[some].sum())
 
     def patterns(self) -> tuple[Integers, list[Rows | None]]:
-        """Group nodes that can use the same rows."""
         pattern, masks = group_by_rows(self._targets if self.set_rows is not None else None, len(self.names))
         if self._group_rows is None:
             return pattern, list(masks)
@@ -187,7 +184,6 @@ class Statistics:
         return spread
 
     def moments(self, rows: Rows | None = None) -> Moments:
-        """Give the moments of the columns, over all rows or some."""
         if self._values is not None and not isinstance(rows, RowGroup):
             return moments_of(self._values, rows)
         assert self._moments is not None  # columns without numbers were refused before
@@ -217,7 +213,6 @@ class Statistics:
         return self._row_counts
 
     def codes_used(self, rows: Rows) -> Mask:
-        """Mark the columns of the codes that belong to some rows."""
         return np.asarray(rows.targets[self._group_of_code]) if isinstance(rows, RowGroup) else rows
 
     # -----------------------------------------------------------------------------------------------------------------

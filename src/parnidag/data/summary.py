@@ -88,11 +88,9 @@ class Tally:
 
     @property
     def dropped_rows(self) -> int:
-        """How many rows were left out for missing values."""
         return self.n_read - self.n_rows
 
     def add(self, other: Tally) -> None:
-        """Count further rows."""
         self.n_read += other.n_read
         self.n_rows += other.n_rows
         self.missing += other.missing
@@ -222,7 +220,6 @@ class Summary:
 
 
 def summarise(table: Table, batch: int, options: Options) -> Summary:
-    """Sum a batch up."""
     _refuse_like_labels(table.names, table.codings)
     columns = [see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
     names, values, codings, intervened, _, tally = clean(table, options)

@@ -60,8 +60,8 @@ class Solution:
 def solve(log_weights: FloatArray) -> Solution:
     """Sum a decomposable weight over all DAGs and give the probability of every edge.
 
-    Row j of `log_weights` (n × 2ⁿ⁻¹) holds the parent sets of node j. The column of a set is its bitmask over the n nodes
-    with bit j taken out (the bits above j move down by one); −inf marks a parent set that is not allowed.
+    Row j of `log_weights` (n × 2ⁿ⁻¹) holds the parent sets of node j. The column of a set is its bitmask over the n
+    nodes with bit j taken out (the bits above j move down by one); −inf marks a parent set that is not allowed.
 
     Examples
     --------

@@ -46,7 +46,6 @@ class Sources:
         self._waiting: list[tuple[str, int]] = []
 
     def cover_kernels(self) -> None:
-        """Find all that compiled code depends on."""
         for path in sorted(self._package.rglob("*.py")):
             text = path.read_text("utf-8")
             module = (
@@ -60,7 +59,6 @@ class Sources:
             self._follow(*self._waiting.pop())
 
     def statements(self, module: str) -> list[Statement]:
-        """Return the top-level statements of a module."""
         if module not in self._statements:
             path = self._path(module)
             self._statements[module] = _split(path.read_text("utf-8")) if path is not None else []

@@ -97,7 +97,6 @@ class BDeu(Score):
         return function_table(data.n_nodes, self.function(), content)
 
     def function(self) -> int:
-        """Return the address of the compiled score in this process."""
         return bdeu_score.address()
 
 
@@ -252,7 +251,6 @@ def count_combinations(table: Table, family: Integers, weights: Integers) -> tup
 
 @kernel
 def fits_table(cells: float, rows: int) -> bool:
-    """Is a table of so many cells short beside the data?"""
     return cells <= TABLE_CELLS + TABLE_SHARE * rows
 
 

@@ -56,7 +56,6 @@ class OwnScore(Score):
         return _arrive, (self._token, type(self), self.__getstate__())
 
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
         return {"name": type(self).__name__, "function": self.name}
 
     def __repr__(self) -> str:
@@ -214,7 +213,6 @@ class Compiled(OwnScore):
         return pack_arrays(np.zeros(RECORD, np.int64), self.content)
 
     def function(self) -> int:
-        """Return the address of the compiled function in this process."""
         if self._compiled is None:
             try:
                 self._compiled = _compile(self._python)

@@ -65,12 +65,15 @@ def columns_up_to(n: int) -> Floats:
     return np.arange(n, dtype=float)
 
 
-def check_slab(g: object, argument: str = "g") -> None:
-    """Refuse a slab variance that is no positive number."""
-    if not is_number(g) or not LEAST_G <= float(g) <= MOST_G:  # type: ignore[arg-type]
+def check_positive(value: object, argument: str, what: str = "") -> None:
+    if not is_number(value) or not LEAST_G <= float(value) <= MOST_G:  # type: ignore[arg-type]
         raise ParnidagError(
-            f"{argument} must be a positive number (the slab variance), from {LEAST_G:g} to {MOST_G:g}, got {g!r}"
+            f"{argument} must be a positive number{what}, from {LEAST_G:g} to {MOST_G:g}, got {value!r}"
         )
+
+
+def check_slab(g: object, argument: str = "g") -> None:
+    check_positive(g, argument, " (the slab variance)")
 
 
 def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "g") -> None:
@@ -108,7 +111,6 @@ class Gaussian(Score):
         check_slab(self.g)
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data, patterns)
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.empty((len(rows), 3, data.n_nodes))
@@ -195,7 +197,6 @@ class GPrior(Score):
             check_slab(self.g)
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data, patterns)
         g = float(data.n_rows if self.g is None else self.g)
         spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
@@ -217,7 +218,6 @@ class BIC(Score):
     """
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
         moments = standardised_moments(data, patterns)
         refuse_dependent(data, moments, 0, "their BIC is infinite; use another score")
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
@@ -273,7 +273,6 @@ class BGe(Score):
                 object.__setattr__(self, "mean", numbers)
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
         n, alpha_mu = data.n_nodes, float(self.alpha_mu)
         alpha_w = n + alpha_mu + 1 if self.alpha_w is None else float(self.alpha_w)
         if alpha_w <= n + 1:
@@ -312,12 +311,6 @@ class BGe(Score):
         if mean.shape not in ((), (n,)):
             raise ParnidagError(f"mean must be one number or {n} of them, one for each node, got {mean.size}")
         return np.broadcast_to(mean, (n,))
-
-
-def check_positive(value: object, argument: str) -> None:
-    """Refuse what is no positive number."""
-    if not is_number(value) or not LEAST_G <= float(value) <= MOST_G:  # type: ignore[arg-type]
-        raise ParnidagError(f"{argument} must be a positive number, from {LEAST_G:g} to {MOST_G:g}, got {value!r}")
 
 
 def as_numbers(given: object) -> tuple[float, ...]:

@@ -64,7 +64,6 @@ class Spline(Score):
         check_slab(self.g_curve, "g_curve")
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
         data.require_rows("scores.Spline")
         n, df = data.n_nodes, int(self.df)
         masks = [None if rows is None else data.codes_used(rows) for rows in patterns.rows]
