@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import NAMES, example, frame
 
-from parnidag.data import Data, as_data, counts, summarised, summary
+from parnidag.data import Data, as_data, counts, statistics, summary
 from parnidag.data.counts import RowCounts
 from parnidag.errors import DataError
 
@@ -204,7 +204,7 @@ def test_rows_without_repetitions_are_refused_beyond_the_limit(monkeypatch):
 
 
 def test_more_rows_than_counts_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(summarised, "MOST_COUNTED", 299)
+    monkeypatch.setattr(statistics, "MOST_COUNTED", 299)
     with pytest.raises(DataError, match="300 rows of classes are more than 299"):
         Data.from_batches([classes()])
 
@@ -412,3 +412,11 @@ def test_the_digest_does_not_depend_on_the_batches():
     assert len(set(cut)) == 1
     words[0, 0] = "b" if words[0, 0] != "b" else "a"
     assert Data.from_batches([words]).digest() != cut[0]
+
+
+def test_rows_of_classes_that_hardly_repeat_have_a_digest():
+    words = np.random.default_rng(1).integers(10, size=(100, 12)).astype(str)
+    assert Data.from_batches([words]).row_counts() is None
+    digests = [Data.from_batches(np.split(words, places)).digest() for places in ([30], [1, 70], [])]
+    assert len(set(digests)) == 1
+    assert Data.from_batches([words[::-1][:99]]).digest() != digests[0]

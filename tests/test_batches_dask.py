@@ -64,7 +64,7 @@ def test_summaries_are_small_and_merging_can_be_repeated():
     one, other = (batches.summarise_batch(rng.normal(size=(100_000, 5)) * 10**k, k + 1, Options()) for k in range(2))
     assert len(pickle.dumps(one)) < 10_000
     first, again = (batches._merged(one, other, None) for _ in range(2))
-    assert first.n_rows == again.n_rows == 200_000
+    assert first.tally.n_rows == again.tally.n_rows == 200_000
     for moments in zip(first.moments.values(), again.moments.values(), strict=True):
         np.testing.assert_array_equal(moments[0].gram, moments[1].gram)
 

@@ -12,7 +12,7 @@ from batch_cases import TOLERANCE, assert_same, both_refusals, cut
 import parnidag
 from parnidag import samplers, scores, space
 from parnidag.cli import main
-from parnidag.data import Data, batches, table
+from parnidag.data import Data, batches, files, table
 from parnidag.errors import DataError, ParnidagError
 from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.kernels.by_address import call_score
@@ -189,7 +189,7 @@ def test_splines_need_rows_and_scores_of_users_do_not():
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_NUMBERS", 100)
+    monkeypatch.setattr(files, "BATCH_NUMBERS", 100)
 
 
 def write(given, path):
@@ -264,7 +264,7 @@ def test_a_parquet_file_is_never_whole_in_memory(tmp_path, monkeypatch):
     pq.write_table(pa.table(list(given.T), [f"x{j}" for j in range(10)]), path, row_group_size=5000)
     base, held = pa.total_allocated_bytes(), []
     summarise = batches.summarise
-    monkeypatch.setattr(batches, "BATCH_NUMBERS", 50_000)
+    monkeypatch.setattr(files, "BATCH_NUMBERS", 50_000)
     monkeypatch.setattr(
         batches, "summarise", lambda *given: held.append(pa.total_allocated_bytes() - base) or summarise(*given)
     )
@@ -286,11 +286,12 @@ def test_a_broken_parquet_file(tmp_path):
     assert batched.partition("not readable")[:2] == whole.partition("not readable")[:2]
 
 
-def test_parquet_in_batches_needs_pyarrow(tmp_path, monkeypatch):
+def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
     path = write(numbers(), tmp_path / "table.parquet")
-    monkeypatch.setattr(batches.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'parnidag\[parquet\]'"):
-        Data.from_batches(path)
+    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
+    for read in (Data, Data.from_batches):
+        with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'parnidag\[parquet\]'"):
+            read(path)
 
 
 # --- by itself --------------------------------------------------------------------------------------------------------
@@ -300,10 +301,10 @@ def test_parquet_in_batches_needs_pyarrow(tmp_path, monkeypatch):
 def test_large_files_are_read_in_batches_by_themselves(tmp_path, monkeypatch, suffix):
     given = numbers()
     path = write(given, tmp_path / f"table{suffix}")
-    in_memory = batches.bytes_in_memory(path) if suffix == ".parquet" else 8 * given.size
+    in_memory = files.bytes_in_memory(path) if suffix == ".parquet" else 8 * given.size
     assert in_memory == 8 * given.size
     assert Data(path).values.shape == given.shape
-    monkeypatch.setattr(batches, "STREAM_ABOVE", 0.8 * in_memory)
+    monkeypatch.setattr(files, "STREAM_ABOVE", 0.8 * in_memory)
     data = Data(path)
     assert_same(data, Data(given))
     with pytest.raises(DataError, match="rows of this table were not kept"):
@@ -311,24 +312,24 @@ def test_large_files_are_read_in_batches_by_themselves(tmp_path, monkeypatch, su
     assert Data(path, interventions={3: "V1"}).values.shape == given.shape
     posterior = parnidag.exact(path)
     np.testing.assert_allclose(posterior.edge_probabilities, parnidag.exact(given).edge_probabilities, atol=TOLERANCE)
-    monkeypatch.setattr(batches, "STREAM_ABOVE", 1.2 * in_memory)
+    monkeypatch.setattr(files, "STREAM_ABOVE", 1.2 * in_memory)
     assert Data(path).values.shape == given.shape
 
 
 def test_memory_of_a_text_file_is_estimated_within_a_fifth(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "STREAM_ABOVE", 0)
+    monkeypatch.setattr(files, "STREAM_ABOVE", 0)
     given = numbers(3000)
     for suffix in (".csv", ".tsv", ".txt"):
-        estimate = batches.bytes_in_memory(write(given, tmp_path / f"table{suffix}"))
+        estimate = files.bytes_in_memory(write(given, tmp_path / f"table{suffix}"))
         assert estimate == pytest.approx(8 * given.size, rel=0.2)
-    assert batches.bytes_in_memory(tmp_path / "nowhere.csv") == 0.0
+    assert files.bytes_in_memory(tmp_path / "nowhere.csv") == 0.0
 
 
 def test_the_command_line_reads_large_files_in_batches(tmp_path, monkeypatch):
     path = write(numbers(60), tmp_path / "table.csv")
     seen = []
-    monkeypatch.setattr(batches, "STREAM_ABOVE", 100)
-    monkeypatch.setattr(table, "read_batches", lambda *given: seen.append(given) or batches.read_batches(*given))
+    monkeypatch.setattr(files, "STREAM_ABOVE", 100)
+    monkeypatch.setattr(table, "sum_up", lambda *given: seen.append(given) or batches.sum_up(*given))
     with pytest.raises(SystemExit, match="0"):
         main(["exact", str(path)])
     assert len(seen) == 1

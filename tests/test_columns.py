@@ -85,18 +85,6 @@ def test_arrays_of_text_are_levels_in_the_order_of_text(array):
     np.testing.assert_array_equal(read.values, [[0, 2], [1, 0], [0, 1]])
 
 
-def test_arrays_of_truth_values_are_levels():
-    read = read_table(np.eye(3, dtype=bool))
-    np.testing.assert_array_equal(read.values, np.eye(3))
-    assert {coding.labels for coding in read.codings} == {("False", "True")}
-
-
-@LIBRARIES
-@pytest.mark.parametrize("empty", [[None] * 3, [np.nan] * 3])
-def test_columns_without_any_value_have_no_levels(library, empty):
-    assert read_table(library({"a": [1.5, 2.0, 3.0], "b": empty})).codings == (None, None)
-
-
 def test_text_without_any_value_has_no_levels():
     hollow = np.array([["", "a"]] * 3, dtype=np.dtypes.StringDType(na_object=None))
     hollow[:, 0] = None

@@ -183,7 +183,7 @@ def test_levels_that_never_occur_count():
     assert abs(ask(many, 0, (1,)) - ask(few, 0, (1,))) > 0.1
     frame = pd.DataFrame({"x": pd.Categorical.from_codes(codes[0], categories=list("abcd")), "y": codes[1]})
     expected = urn(codes, [4, 3], 0, (1,))
-    assert ask(BDeu().content(Data(frame, kind="discrete")), 0, (1,)) == pytest.approx(expected, rel=1e-12)
+    assert ask(BDeu().table(Data(frame, kind="discrete")).content, 0, (1,)) == pytest.approx(expected, rel=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_rows_in_which_a_node_was_set_are_left_out():
     intervened = np.zeros((200, 5), bool)
     intervened[:70, 1] = True
     intervened[60:90, 0] = True
-    content = BDeu().content(Data(codes.T, kind="discrete", interventions=intervened))
+    content = BDeu().table(Data(codes.T, kind="discrete", interventions=intervened)).content
     for node, parents in ((1, (0,)), (0, (1, 2)), (2, (0, 1)), (1, (0, 2, 3, 4))):
         kept = codes[:, ~intervened[:, node]]
         assert ask(content, node, parents) == pytest.approx(urn(kept, arity, node, parents), rel=1e-10)
@@ -287,13 +287,6 @@ def test_names_of_levels_and_order_of_rows_and_parents_do_not_matter(draw):
     assert shuffled == pytest.approx(score, rel=1e-11, abs=1e-11)
 
 
-def test_repeating_rows_changes_the_way_but_not_the_numbers():
-    arity = [4, 3, 5, 2]
-    codes = np.tile(dependent_codes(arity, 40, 2), 9)
-    assert len(different_rows(codes)[0]) * SHORTER <= codes.shape[1]
-    assert ask(content_of(codes, arity), 0, (1, 2)) == pytest.approx(urn(codes, arity, 0, (1, 2)), rel=1e-11)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts
 
@@ -360,7 +353,7 @@ def test_refuses_columns_with_too_many_levels():
     levels = SimpleNamespace(codes=np.zeros((2, 3), np.int32), labels=tuple(map(tuple, labels)))
     data = SimpleNamespace(names=("sex", "person"), discrete=lambda: levels)
     with pytest.raises(ParnidagError, match="person has 70000 levels"):
-        BDeu().content(data)
+        BDeu().by_pattern(data, None)
 
 
 def test_runs_without_compilation(tmp_path):

@@ -9,7 +9,6 @@ import pytest
 from dags import (
     all_dags,
     constrain,
-    edge_probabilities_of,
     enumerate_dags,
     is_acyclic,
     log_weights_of,
@@ -22,8 +21,8 @@ from dags import (
 from scipy import stats
 
 from parnidag.errors import ParnidagError
-from parnidag.exact_solver import draws as referee_draws
-from parnidag.exact_solver import sums as referee
+from parnidag.exact_solver import draws as exact_draws
+from parnidag.exact_solver import sums as exact_sums
 
 FALSE_ALARM = 1e-3
 """Probability with which a correct program fails one statistical comparison, whatever the number of figures in it."""
@@ -47,8 +46,8 @@ def count_orderings(graph):
 def test_alternating_sum_agrees_with_the_sum_over_layers(weights):
     log_weights = weights(9, 5)
     largest = log_weights.max(axis=1)
-    layered = referee_draws._sum_layers(referee.subset_sums(log_weights - largest[:, None]))[0] + largest.sum()
-    assert layered == pytest.approx(referee.solve(log_weights).log_total, rel=0, abs=rounding(log_weights))
+    layered = exact_draws._sum_layers(exact_sums.subset_sums(log_weights - largest[:, None]))[0] + largest.sum()
+    assert layered == pytest.approx(exact_sums.solve(log_weights).log_total, rel=0, abs=rounding(log_weights))
 
 
 def frequencies_p_value(drawn, graphs, probabilities):
@@ -80,7 +79,7 @@ def marginals_p_value(drawn, edge_probabilities):
 def test_draws_of_three_nodes_have_the_right_frequencies(spread):
     log_weights = random_weights(3, 4, spread)
     graphs, probabilities, _ = enumerate_dags(log_weights)
-    drawn = referee_draws.draw_graphs(log_weights, draws=50_000, seed=1)
+    drawn = exact_draws.draw_graphs(log_weights, draws=50_000, seed=1)
     assert frequencies_p_value(drawn, graphs, probabilities) > FALSE_ALARM
     over_counted = probabilities * [count_orderings(graph) for graph in graphs]
     assert frequencies_p_value(drawn, graphs, over_counted / over_counted.sum()) < FALSE_ALARM / 1e6
@@ -90,46 +89,36 @@ def test_draws_of_three_nodes_have_the_right_frequencies(spread):
 @pytest.mark.parametrize("spread", [0.5, 3.0, 300.0])
 def test_draws_have_the_solved_marginals(n, spread):
     log_weights = random_weights(n, 11, spread)
-    drawn = referee_draws.draw_graphs(log_weights, draws=20_000, seed=2)
+    drawn = exact_draws.draw_graphs(log_weights, draws=20_000, seed=2)
     assert is_acyclic(drawn).all()
-    assert marginals_p_value(drawn, referee.solve(log_weights).edge_probabilities) > FALSE_ALARM
-
-
-def test_wrong_marginals_would_be_noticed():
-    log_weights = random_weights(4, 11, 1.0)
-    graphs, probabilities, _ = enumerate_dags(log_weights)
-    drawn = referee_draws.draw_graphs(log_weights, draws=20_000, seed=2)
-    assert marginals_p_value(drawn, edge_probabilities_of(graphs, probabilities)) > FALSE_ALARM
-    over_counted = probabilities * [count_orderings(graph) for graph in graphs]
-    wrong = edge_probabilities_of(graphs, over_counted / over_counted.sum())
-    assert marginals_p_value(drawn, wrong) < FALSE_ALARM / 1e6
+    assert marginals_p_value(drawn, exact_sums.solve(log_weights).edge_probabilities) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("weights", [random_weights, spanning_weights])
 def test_draws_respect_constraints(weights):
     log_weights = constrain(weights(5, 8), required=[(3, 1), (1, 0)], forbidden=[(2, 4), (4, 2)], max_parents=2)
-    drawn = referee_draws.draw_graphs(log_weights, draws=5_000, seed=3)
+    drawn = exact_draws.draw_graphs(log_weights, draws=5_000, seed=3)
     assert is_acyclic(drawn).all()
     assert np.all(log_weights_of(drawn, log_weights) > -np.inf)
-    assert marginals_p_value(drawn, referee.solve(log_weights).edge_probabilities) > FALSE_ALARM
+    assert marginals_p_value(drawn, exact_sums.solve(log_weights).edge_probabilities) > FALSE_ALARM
 
 
 def test_draws_mix_equally_likely_graphs_that_are_thousands_of_nats_above_the_rest():
     log_weights = strong_signal_weights(5, penalty=2.0)
     graphs, probabilities, _ = enumerate_dags(log_weights)
-    drawn = referee_draws.draw_graphs(log_weights, draws=20_000, seed=6)
+    drawn = exact_draws.draw_graphs(log_weights, draws=20_000, seed=6)
     assert frequencies_p_value(drawn, graphs, probabilities) > FALSE_ALARM
 
 
 def test_draws_repeat_with_the_seed_and_differ_without():
     log_weights = random_weights(5, 1, 0.5)
-    first = referee_draws.draw_graphs(log_weights, draws=50, seed=9)
+    first = exact_draws.draw_graphs(log_weights, draws=50, seed=9)
     assert first.shape == (50, 5, 5)
     assert first.dtype == np.bool_
-    assert np.array_equal(first, referee_draws.draw_graphs(log_weights, draws=50, seed=9))
-    assert np.array_equal(first[:20], referee_draws.draw_graphs(log_weights, draws=20, seed=9))
-    assert not np.array_equal(first, referee_draws.draw_graphs(log_weights, draws=50, seed=10))
-    assert referee_draws.draw_graphs(log_weights, draws=0, seed=9).shape == (0, 5, 5)
+    assert np.array_equal(first, exact_draws.draw_graphs(log_weights, draws=50, seed=9))
+    assert np.array_equal(first[:20], exact_draws.draw_graphs(log_weights, draws=20, seed=9))
+    assert not np.array_equal(first, exact_draws.draw_graphs(log_weights, draws=50, seed=10))
+    assert exact_draws.draw_graphs(log_weights, draws=0, seed=9).shape == (0, 5, 5)
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------
@@ -137,7 +126,7 @@ def test_draws_repeat_with_the_seed_and_differ_without():
 
 def test_negative_number_of_draws_is_refused():
     with pytest.raises(ParnidagError, match="draws must not be negative, got -1"):
-        referee_draws.draw_graphs(np.zeros((2, 2)), draws=-1, seed=0)
+        exact_draws.draw_graphs(np.zeros((2, 2)), draws=-1, seed=0)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -147,24 +136,18 @@ def test_draws_are_refused_exactly_when_no_graph_is_allowed(n):
         log_weights = random_weights(n, seed)
         log_weights[np.random.default_rng(seed + 1000).random(log_weights.shape) < 0.6] = -np.inf
         if np.any(log_weights_of(all_dags(n), log_weights) > -np.inf):
-            assert log_weights_of(referee_draws.draw_graphs(log_weights, 1, 0), log_weights) > -np.inf
+            assert log_weights_of(exact_draws.draw_graphs(log_weights, 1, 0), log_weights) > -np.inf
             drawn += 1
         else:
             with pytest.raises(ParnidagError, match="no graph at all"):
-                referee_draws.draw_graphs(log_weights, draws=1, seed=0)
+                exact_draws.draw_graphs(log_weights, draws=1, seed=0)
             refused += 1
     assert drawn > 0
     assert refused > 0
 
 
-def test_required_cycles_are_refused():
-    cyclic = constrain(np.zeros((3, 4)), required=[(0, 1), (1, 2), (2, 0)])
-    with pytest.raises(ParnidagError, match="no graph at all"):
-        referee_draws.draw_graphs(cyclic, draws=1, seed=0)
-
-
 def test_too_many_nodes_are_refused_before_anything_is_allocated():
-    n = referee.MAX_NODES_FOR_DRAWS + 1
+    n = exact_sums.MAX_NODES_FOR_DRAWS + 1
     free_of_memory = np.broadcast_to(0.0, (n, 2 ** (n - 1)))
     with pytest.raises(ParnidagError, match=f"got {n}"):
-        referee_draws.draw_graphs(free_of_memory, draws=1, seed=0)
+        exact_draws.draw_graphs(free_of_memory, draws=1, seed=0)

@@ -24,7 +24,7 @@ from tables import refusal
 from test_reading import sound
 
 from parnidag import cli
-from parnidag.data import Data, parquet
+from parnidag.data import Data, files
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import as_graph
 
@@ -177,12 +177,12 @@ def test_parquet_files_larger_than_the_memory_are_refused_before_they_are_unpack
     path.write_bytes(parquet_bytes(NUMBERS))
     needed = pq.read_metadata(path).row_group(0).total_byte_size
     assert needed > 8 * 40 * 3  # numbers that do not repeat are longer when unpacked
-    monkeypatch.setattr(parquet, "_memory", lambda: needed)
+    monkeypatch.setattr(files, "_memory", lambda: needed)
     assert Data(path).n_rows == 40
-    monkeypatch.setattr(parquet, "_memory", lambda: needed - 1)
+    monkeypatch.setattr(files, "_memory", lambda: needed - 1)
     assert "the file says that it holds 40 rows of 3 columns" in refusal(path)
     path.write_bytes(parquet_bytes(pa.table({"a": np.zeros(10**6), "b": np.zeros(10**6)})))
-    monkeypatch.setattr(parquet, "_memory", lambda: 8 * 10**6)
+    monkeypatch.setattr(files, "_memory", lambda: 8 * 10**6)
     assert "1000000 rows of 2 columns (0.016 GB)" in refusal(path)
 
 

@@ -132,19 +132,22 @@ def test_a_column_without_targets_is_left_out_all_the_same():
 # --- together with the rest -------------------------------------------------------------------------------------------
 
 
-def test_dropped_rows_take_their_interventions_along():
-    table = with_targets()
+def test_rows_are_those_of_the_table_as_given_also_after_some_were_dropped():
+    table = frame()
     table.loc[[1, 4], "plcg"] = np.nan
-    complete = np.delete(np.arange(40), [1, 4])
-    for data in (
-        Data(table, missing="drop", interventions="target"),
-        Data(table.drop(columns="target"), missing="drop", interventions=ROWS),
-        Data(table.drop(columns="target"), missing="drop", interventions=mask()),
-    ):
-        np.testing.assert_array_equal(data.intervened, mask()[complete])
-        np.testing.assert_array_equal(data.values, example()[complete])
-    table.loc[[3, 7], "praf"] = np.nan
-    assert Data(table, missing="drop", interventions="target").intervened is None
+    at_once = Data(table, missing="drop", interventions=ROWS)
+    dropped = Data(table, missing="drop")
+    complete = np.delete(mask(), [1, 4], axis=0)
+    named = Data(table.assign(target=with_targets()["target"]), missing="drop", interventions="target")
+    for data in (at_once, named, Data(table, missing="drop", interventions=mask())):
+        np.testing.assert_array_equal(data.intervened, complete)
+        np.testing.assert_array_equal(data.values, np.delete(example(), [1, 4], axis=0))
+    for later in (ROWS, mask(), complete, pd.DataFrame(mask(), columns=NAMES), pl.DataFrame(mask(), schema=NAMES)):
+        np.testing.assert_array_equal(Data(dropped, interventions=later).intervened, at_once.intervened)
+    assert Data(Data(dropped), interventions=ROWS).digest() == at_once.digest()
+    assert Data(dropped, interventions={1: "praf"}).intervened is None
+    with pytest.raises(DataError, match="counted from 0 to 39"):
+        Data(dropped, interventions={40: "praf"})
 
 
 def test_interventions_in_discrete_data():
@@ -223,16 +226,13 @@ def test_mistakes_are_named(interventions, part):
         ("pmek; zzz", "interventions='target': 'zzz' is no node; known are praf, pmek, plcg, PIP2"),
         ("pmek praf", "'pmek praf' is no node"),
         ("target", "'target' is no node"),
+        (True, "'True' is no node"),
     ],
 )
 def test_unknown_targets_are_named(text, part):
     message = rejected("target", with_targets({3: text}))
     assert part in message
     assert "'none'" in message
-
-
-def test_truth_values_are_no_targets():
-    assert "'False' is no node" in rejected("target", frame().assign(target=[True] + [False] * 39))
 
 
 def test_lazy_table_that_fails_is_refused():

@@ -48,7 +48,9 @@ def decoded(data):
     ],
 )
 def test_kind_is_found_from_the_columns(columns, kind):
-    assert Data(pd.DataFrame(columns)).kind == kind
+    data = Data(pd.DataFrame(columns))
+    assert data.kind == kind
+    assert (", discrete:" in repr(data)) == (kind == "discrete")
 
 
 @pytest.mark.parametrize("rows", [30, 3000])
@@ -130,12 +132,6 @@ def test_levels_of_text_truth_values_and_whole_numbers(library):
     assert data.values.dtype == np.float64
 
 
-def test_levels_of_a_csv_file(tmp_path):
-    path = tmp_path / "asia.csv"
-    asia().to_csv(path, index=False)
-    assert decoded(Data(path)) == decoded(Data(asia()))
-
-
 def test_numbers_are_ordered_as_numbers_and_text_as_text():
     data = Data(pd.DataFrame({"number": [10.0, 9, -1, -0.0, 2], "text": ["10", "9", "-1", "0", "2"]}))
     assert data.discrete().labels == (("-1", "0", "2", "9", "10"), ("-1", "0", "10", "2", "9"))
@@ -192,23 +188,6 @@ def test_levels_that_occur_in_dropped_rows_only_are_gone_unless_declared():
 # --- refusals of columns ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("column", "shown"),
-    [
-        (["f"] * 5, "always 'f'"),
-        ([True] * 5, "always 'True'"),
-        (pd.Categorical(["f"] * 5, categories=["m", "f"]), "always 'f'"),
-        ([2] * 5, "always 2"),
-    ],
-)
-def test_constant_columns_are_refused(column, shown):
-    assert f"constant columns: odd ({shown});" in refusal(pd.DataFrame({"sex": SEX, "odd": column}))
-
-
-def test_infinite_values_beside_text_are_refused():
-    assert "infinite values" in refusal(pd.DataFrame({"sex": SEX, "dose": [1, 2, np.inf, 2, 1]}))
-
-
 def test_copies_of_columns_are_classes_but_have_no_gram():
     data = Data(pd.DataFrame({"a": [0, 1, 1, 0, 1], "b": [1, 0, 0, 1, 0], "c": [0, 0, 1, 1, 1]}))
     assert data.discrete().labels == (("0", "1"),) * 3
@@ -226,19 +205,7 @@ def test_gram_of_text_is_refused():
             ask()
 
 
-def test_gram_of_whole_numbers_does_not_depend_on_the_kind():
-    table = np.random.default_rng(1).integers(0, 4, size=(50, 3))
-    discrete, continuous = Data(table), Data(table, kind="continuous")
-    assert (discrete.kind, continuous.kind) == ("discrete", "continuous")
-    np.testing.assert_array_equal(discrete.standardised_gram(), continuous.standardised_gram())
-
-
 # --- the object -------------------------------------------------------------------------------------------------------
-
-
-def test_repr_says_that_data_are_discrete():
-    assert repr(Data(asia())) == "Data(5 rows × 3 columns, discrete: sex, ill, age)"
-    assert repr(Data(asia()[["age"]].assign(weight=WEIGHT))) == "Data(5 rows × 2 columns: age, weight)"
 
 
 def test_data_pass_through_with_their_levels():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 from scipy.special import multigammaln
+from test_discrete_score import covered_edges, random_dag
 
 import parnidag
 from parnidag import EdgePrior, scores
@@ -178,18 +179,6 @@ def test_bic_is_the_largest_likelihood_less_its_price():
 # equivalence
 
 
-def random_dag(n, rng):
-    order = rng.permutation(n)
-    graph = np.zeros((n, n), bool)
-    graph[np.ix_(order, order)] = np.triu(rng.random((n, n)) < 0.5, 1)
-    return graph
-
-
-def covered_edges(graph):
-    edges = np.argwhere(graph)
-    return [(i, j) for i, j in edges if set(np.flatnonzero(graph[:, j])) == {*np.flatnonzero(graph[:, i]), i}]
-
-
 @pytest.mark.parametrize(
     ("score", "equivalent"),
     [
@@ -253,15 +242,6 @@ def test_nodes_use_the_rows_in_which_they_were_not_set(name):
                 design = z[:, parents]
                 expected = covariance_score(z[:, node], np.eye(len(z)) + 10.0 * design @ design.T)
             assert target.local(node, parents) == pytest.approx(expected, rel=1e-7)
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-def test_a_mask_without_interventions_changes_nothing(name):
-    values = example()
-    plain, masked = (
-        target_of(values, GAUSSIAN[name], interventions=mask) for mask in (None, np.zeros(values.shape, bool))
-    )
-    assert plain.local(2, [0, 1]) == masked.local(2, [0, 1])
 
 
 def test_interventions_tell_directions():

@@ -6,18 +6,18 @@ import dags
 import numpy as np
 import pandas as pd
 import pytest
+from judging import FlatScore
 from plain_python import script_figures
-from test_scores import GAUSSIAN, example
+from score_cases import SCORES, data_for, values_for
 
 import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
+from parnidag.scores.base import Score
 from parnidag.target import Target
 
 
-@pytest.mark.parametrize(
-    "case", ["Gaussian", "GPrior", "BGe", "BIC", "Spline", "BDeu", "PythonScore", "BGe, interventions"]
-)
+@pytest.mark.parametrize("case", [*SCORES, "PythonScore", "BGe, interventions"])
 def test_posterior_is_invariant_over_all_graphs_of_three_nodes(case):
     for found in script_figures("transitions_scores.py")[case].values():
         assert found["graphs"] == 25
@@ -26,15 +26,12 @@ def test_posterior_is_invariant_over_all_graphs_of_three_nodes(case):
         assert found["moves"] > 0.05
 
 
-@pytest.mark.parametrize("name", [*GAUSSIAN, "bdeu"])
+@pytest.mark.parametrize("name", SCORES)
 def test_one_sampler_agrees_with_enumeration(name):
     """The exact solver reads tables, which are filled in another way than a chain's scores are computed."""
-    values = example(n=4, rows=25, seed=8)
-    if name == "bdeu":
-        values = Data((values > values.mean(axis=0)).astype(int))
-    score = GAUSSIAN.get(name, scores.BDeu())
+    values, score = data_for(name, values_for(name, 4)), SCORES[name]
     graphs = dags.all_dags(4)
-    target = Target.build(Data(values), score, EdgePrior())
+    target = Target.build(values, score, EdgePrior())
     log_weights = np.array([target.log_posterior(graph) for graph in graphs])
     weights = np.exp(log_weights - log_weights.max())
     expected = np.einsum("g,gij->ij", weights / weights.sum(), graphs)
@@ -47,6 +44,36 @@ def test_one_sampler_agrees_with_enumeration(name):
         found = posterior.edge_probabilities.values[i, j]
         error = errors.loc[(names[i], names[j]), "mcse"] if (names[i], names[j]) in errors.index else 0.0
         assert abs(found - expected[i, j]) < 5 * (error or 0.0) + 2e-3
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_values_that_were_set_say_nothing_about_parents(name):
+    """Exchanged among the rows in which a node was set, they are another experiment with the same columns."""
+    values = values_for(name, 4, rows=60)
+    mask = np.zeros(values.shape, bool)
+    mask[:30, 2] = True
+    moved = values.copy()
+    moved[:30, 2] = np.sort(values[:30, 2])
+    before, after, unaware, unaware_after = (
+        Target.build(data_for(name, table, interventions=where), SCORES[name], EdgePrior())
+        for where in (mask, None)
+        for table in (values, moved)
+    )
+    for parents in ([], [0], [1, 3], [0, 1, 3]):
+        assert after.local(2, parents) == pytest.approx(before.local(2, parents), rel=1e-9)
+    assert abs(after.local(0, [2]) - before.local(0, [2])) > 1e-3
+    assert abs(unaware_after.local(2, [0]) - unaware.local(2, [0])) > 1e-3
+
+
+def test_a_score_cannot_overlook_interventions():
+    with pytest.raises(TypeError, match="must define by_pattern"):
+        type("Forgetful", (Score,), {"table": lambda self, data: None})
+    with pytest.raises(TypeError, match="abstract"):
+        type("Empty", (Score,), {})()
+    values = values_for("", 4)
+    Target.build(Data(values), FlatScore(), EdgePrior())
+    with pytest.raises(parnidag.ParnidagError, match="not told of interventions"):
+        Target.build(Data(values, interventions={0: "X1"}), FlatScore(), EdgePrior())
 
 
 def random_classes(n, rows, seed):

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 import dags
-import reference
+from score_cases import SCORES, data_for, values_for
 from transitions import (
     DECISIONS,
     deviations,
@@ -34,9 +34,7 @@ from parnidag.moves import single_edge
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.target import Target
 
-VALUES = reference.small_values(3)
-CLASSES = (reference.small_values(3, n_rows=20) > 0.3).astype(int)
-MASK = np.zeros(VALUES.shape, bool)
+MASK = np.zeros((25, 3), bool)
 MASK[:4, 1] = True
 
 
@@ -45,14 +43,9 @@ def price(node, parents):
 
 
 CASES = {
-    "Gaussian": (Data(VALUES), scores.Gaussian()),
-    "GPrior": (Data(VALUES), scores.GPrior()),
-    "BGe": (Data(VALUES), scores.BGe()),
-    "BIC": (Data(VALUES), scores.BIC()),
-    "Spline": (Data(VALUES), scores.Spline()),
-    "BDeu": (Data(CLASSES, kind="discrete"), scores.BDeu()),
-    "PythonScore": (Data(VALUES), scores.PythonScore(price)),
-    "BGe, interventions": (Data(VALUES, interventions=MASK), scores.BGe()),
+    **{name: (data_for(name, values_for(name, 3)), score) for name, score in SCORES.items()},
+    "PythonScore": (Data(values_for("", 3)), scores.PythonScore(price)),
+    "BGe, interventions": (Data(values_for("", 3), interventions=MASK), scores.BGe()),
 }
 
 

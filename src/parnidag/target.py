@@ -33,7 +33,7 @@ from parnidag.kernels.problem import FREE, REQUIRED, Problem
 from parnidag.kernels.score_cache import hash_words, local_score, make_scratch
 from parnidag.kernels.types import Floats, int64
 from parnidag.priors.edge_prior import EdgePrior
-from parnidag.scores.base import Score
+from parnidag.scores.base import Score, table_of
 
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 """Bounds on the number of cache records of a chain (64 bytes each)."""
@@ -67,7 +67,7 @@ class Target:
             raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
         resolved = prior.resolve(data.names)
         problem = Problem(
-            table=score.table(data),
+            table=table_of(score, data),
             log_odds=resolved.log_odds,
             status=resolved.status,
             free=arcs_of(resolved.status == FREE),
@@ -107,9 +107,8 @@ class Target:
 
     def check_score(self) -> None:
         """Raise what a score of the user's raised inside compiled code, which cannot."""
-        check = getattr(self.score, "check", None)
-        if check is not None:
-            check(self.problem.table.content)
+        if isinstance(self.score, Score):
+            self.score.check(self.problem.table.content)
 
     @cached_property
     def pair_gains(self) -> Floats:

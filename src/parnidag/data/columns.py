@@ -1,8 +1,10 @@
-"""One column of a table, of any type: its numbers, or its levels if it holds text, truth values or categories."""
+"""Columns of any type: their names, and their numbers, or levels if they hold text, truth values or categories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any, NamedTuple
@@ -11,12 +13,17 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.text import is_number_text, one_line
+from parnidag._util.text import is_number_text, one_line, shorten
+from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
 
+MOST_COLUMNS = 50_000
+"""Every matrix over the nodes would have 20 GB with more."""
 _EXAMPLE = ", for example "
 _PIECE = 1 << 16  # values of a column that are lists at a time
+# What pandas calls a column without a name, in a CSV file and in a Parquet file: almost always saved row names.
+_ROW_NAMES = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 
 
 class Coding(NamedTuple):
@@ -217,3 +224,36 @@ def relabelled(coding: Coding, labels: Sequence[str]) -> Coding:
 def _telling_example(labels: Sequence[str]) -> str:
     """Show the first level that is no number, which is what the user looks for in a column meant to be numeric."""
     return one_line(repr(next((label for label in labels if not is_number_text(label)), labels[0])), 40)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Names
+
+
+def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
+    names = tuple(str(name) for name in given)
+    row_names = [repr(name) for name in names if _ROW_NAMES.fullmatch(name)]
+    if row_names:
+        raise DataError(
+            f"{source}columns without a name ({shorten(row_names)}), which look like saved row names: "
+            "remove them or give them a name"
+        )
+    unwritable = [ascii(name) for name in names if not is_text(name) or "\0" in name]
+    if unwritable:
+        raise DataError(
+            f"{source}column names with a zero character or a lone surrogate, which no file can hold: "
+            f"{shorten(unwritable)}; rename them"
+        )
+    refuse_duplicate_names(names, source)
+    return names
+
+
+def refuse_duplicate_names(names: Iterable[str], source: str = "") -> None:
+    repeated = [f"{name} ({count} times)" for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{source}duplicate column names: {shorten(repeated)}; every column needs a name of its own")
+
+
+def refuse_too_wide(n_columns: int, source: str = "") -> None:
+    if n_columns > MOST_COLUMNS:
+        raise DataError(f"{source}the table has {n_columns} columns, more than the {MOST_COLUMNS} that can be nodes")

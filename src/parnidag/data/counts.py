@@ -49,7 +49,6 @@ class RowCounts:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory the rows take."""
         return sum(codes.nbytes + (0 if counts is None else counts.nbytes) for codes, counts in self._blocks)
 
     def rename(self, new_codes: Sequence[NDArray[np.int64]]) -> None:

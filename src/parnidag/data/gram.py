@@ -8,6 +8,7 @@ merged into those of all their rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -46,13 +47,14 @@ class Spread(NamedTuple):
 
     @property
     def half_range(self) -> Floats:
-        """Half of each range."""
         return self.high / 2 - self.low / 2
 
     @property
     def magnitude(self) -> Floats:
-        """The greatest absolute value of each column."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    def merged(self, other: Spread) -> Spread:
+        return Spread(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @property
     def constant(self) -> Mask:
@@ -60,11 +62,14 @@ class Spread(NamedTuple):
         return np.asarray(self.half_range <= _SPREAD_ERROR / 2 * self.magnitude)
 
 
-def spread_of(values: Floats, rows: Mask | None = None) -> Spread:
-    """Find the range of each column, over the rows marked (at least one) if `rows` is given."""
-    blocks = [(block.min(axis=0), block.max(axis=0)) for block in row_blocks(values, rows) if len(block)]
-    low, high = (np.array(ends) for ends in zip(*blocks, strict=True))
-    return Spread(low.min(axis=0), high.max(axis=0))
+def spread_of(values: Floats, rows: Mask | None = None) -> Spread | None:
+    """Find the range of each column, over the rows marked if `rows` is given; None if there are no rows.
+
+    Missing values make it NaN.
+    """
+    with np.errstate(invalid="ignore"):
+        parts = [Spread(block.min(axis=0), block.max(axis=0)) for block in row_blocks(values, rows) if len(block)]
+        return reduce(Spread.merged, parts) if parts else None
 
 
 class Moments(NamedTuple):
@@ -86,7 +91,6 @@ class Moments(NamedTuple):
 
     @property
     def mean(self) -> Floats:
-        """The mean of each column."""
         return np.clip(self.shift + self.unit * self.offset, *self.spread)
 
     @property
@@ -103,6 +107,7 @@ def moments_of(values: Floats, rows: Mask | None = None, binary_units: bool = Fa
     """
     n_rows = len(values) if rows is None else int(rows.sum())
     spread = spread_of(values, rows)
+    assert spread is not None
     centre, half_range = spread.centre, spread.half_range
     unit = _powers_of_two(half_range) if binary_units else np.where(half_range > 0, half_range, 1.0)
     offset = np.zeros(values.shape[1])
@@ -121,7 +126,7 @@ def moments_of(values: Floats, rows: Mask | None = None, binary_units: bool = Fa
 
 def merge(one: Moments, other: Moments) -> Moments:
     """Give the moments of the rows of both, by the pairwise formula of Chan, Golub and LeVeque (1983)."""
-    spread = Spread(np.minimum(one.spread.low, other.spread.low), np.maximum(one.spread.high, other.spread.high))
+    spread = one.spread.merged(other.spread)
     unit = _powers_of_two(spread.half_range)
     rows = one.rows + other.rows
     apart = _apart(one, other, unit)

@@ -7,7 +7,7 @@ these rows out. All forms become one array of truth values, rows × nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import narwhals as nw
@@ -30,18 +30,9 @@ _FORMS = (
 
 
 def read_interventions(given: object, names: Sequence[str], n_rows: int, targets: Column | None) -> Mask | None:
-    """Read interventions into an array (rows × nodes), None if there are none.
+    """Read interventions into an array (rows of the table as given × nodes), None if there are none.
 
-    Parameters
-    ----------
-    given
-        What the user passed as `interventions`.
-    names
-        The nodes.
-    n_rows
-        Number of rows of the table as given.
-    targets
-        The column that `given` names, if it is a name.
+    `targets` is the column that they name, if they are given by a name.
 
     Examples
     --------
@@ -59,6 +50,17 @@ def read_interventions(given: object, names: Sequence[str], n_rows: int, targets
     else:
         mask = _from_truth_values(given, names, n_rows)
     return mask if mask.any() else None
+
+
+def read_later(given: object, names: Sequence[str], n_rows: int, kept: Mask | None) -> Mask | None:
+    """Read interventions of a table some of whose rows were dropped since; `kept` marks those that were not.
+
+    Rows are counted as in the table as given. Truth values may also be for the rows that are left.
+    """
+    if kept is None or (not isinstance(given, Mapping) and isinstance(given, Sized) and len(given) == n_rows):
+        return read_interventions(given, names, n_rows, None)
+    mask = read_interventions(given, names, len(kept), None)
+    return mask[kept] if mask is not None and mask[kept].any() else None
 
 
 def check_interventions(set_rows: NDArray[np.int64], n_rows: int, names: Sequence[str], fewest: int) -> None:

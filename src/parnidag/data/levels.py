@@ -1,18 +1,21 @@
-"""Discrete data: whether a table is discrete, and its columns as codes of levels."""
+"""Discrete data: what columns hold, whether a table is discrete, and its columns as codes of levels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import is_number_text, shorten
-from parnidag.data.columns import Coding, number_label
+from parnidag.data.columns import Coding, number_label, relabelled
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Codings = Sequence[Coding | None]
 
 KINDS = ("continuous", "discrete")
@@ -20,7 +23,10 @@ MOST_LEVELS_BY_DEFAULT = 10
 """A table of whole numbers counts as discrete by itself if no column has more different values than this."""
 MOST_LEVELS_BESIDE_TEXT = 100
 """Beside columns of text, whole numbers with more different values than this are taken for measurements."""
-_GLANCE = 1000  # rows that settle the question for most columns of measurements
+MOST_FOLLOWED = 10_000
+"""Different whole numbers of a column that are counted, beside text, to name them when a table is refused."""
+_GLANCE = 1000  # rows that settle for most measurements that they are no classes
+_NARROW = 1 << 16  # whole numbers in so small a range are looked up rather than sorted
 
 
 class Levels(NamedTuple):
@@ -32,59 +38,153 @@ class Levels(NamedTuple):
     """The levels of each column, in order; some may never occur."""
 
 
-class Contents(Protocol):
-    """What a column holds, as far as the kind of a table depends on it."""
-
-    def is_whole(self) -> bool:
-        """Are all numbers whole?"""
-        ...
-
-    def has_few_levels(self, most: int) -> bool:
-        """Are all numbers whole, and at most so many different ones?"""
-        ...
-
-    def different(self) -> str:
-        """Say how many different numbers there are."""
-        ...
-
-    def first_fraction(self) -> float:
-        """Give the first number that is not whole."""
-        ...
-
-    def level_counts(self) -> NDArray[Any]:
-        """Count the rows of each level of a column that has a coding."""
-        ...
+# ---------------------------------------------------------------------------------------------------------------------
+# One column
 
 
-class ColumnContents:
-    """The contents of a column in memory."""
+@dataclass
+class SeenColumn:
+    """What was seen of a column in the rows so far. Codes are numbered as levels appear, until `sort_levels`."""
 
-    def __init__(self, column: Floats) -> None:
-        self._column = column
-
-    def is_whole(self) -> bool:
-        """Compare with what rounding down gives."""
-        return _is_whole(self._column)
+    holds: str = "numbers"
+    """Numbers, text, truth values or categories; nothing if no value was seen yet."""
+    coding: Coding | None = None
+    levels: dict[Any, int] | None = field(default_factory=dict)
+    """The code of each level; None for numbers that are no classes: fractions, or too many."""
+    counts: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Rows of each level, for a column with a coding."""
+    fraction: float | None = None
+    """The first number that is not whole."""
 
     def has_few_levels(self, most: int) -> bool:
-        """Look at a few rows first: for measurements these settle it."""
-        parts = (self._column[:_GLANCE], self._column)
-        return all(_is_whole(part) and len(np.unique(part)) <= most for part in parts)
+        """Were only whole numbers seen, and at most so many different ones?"""
+        return self.levels is not None and len(self.levels) <= most
 
-    def different(self) -> str:
-        """Count the different numbers."""
-        return str(len(np.unique(self._column)))
+    def follow(self, values: Floats, coding: Coding | None, kind: str | None, most: float) -> Integers | None:
+        """Look at complete rows, the first ones; return their codes, None if the column is measured."""
+        if coding is not None:
+            self.coding = coding
+            codes = values.astype(np.int64)
+            self.levels = {label: code for code, label in enumerate(coding.labels)}
+            self.counts = np.bincount(codes, minlength=len(coding.labels))
+            return codes
+        if kind == "continuous":
+            self.levels = None
+            return None
+        for part in (values[:_GLANCE], values):
+            fractions = part != np.floor(part)
+            if fractions.any():
+                self.fraction, self.levels = float(part[np.argmax(fractions)]), None
+                return None
+            numbers, codes = _numbered(part)
+            if len(numbers) > most:
+                self.levels = None
+                return None
+        self.levels = {number: code for code, number in enumerate(numbers.tolist())}
+        return codes
 
-    def first_fraction(self) -> float:
-        """Give the first number that is not whole."""
-        return float(self._column[np.argmax(self._column != np.floor(self._column))])
+    def merge(self, other: SeenColumn, most: float) -> Integers:
+        """Take in what was seen in later rows; return the codes here of the levels there."""
+        self.holds = self.holds or other.holds
+        self.coding = self.coding or other.coding
+        self.fraction = other.fraction if self.fraction is None else self.fraction
+        if self.levels is None or other.levels is None:
+            self.levels = None
+            return np.zeros(0, np.int64)
+        new_codes = np.array([self.levels.setdefault(level, len(self.levels)) for level in other.levels], np.int64)
+        if self.coding is None and len(self.levels) > most:
+            self.levels = None
+        elif self.coding is not None:
+            counts = np.zeros(len(self.levels), np.int64)
+            counts[: len(self.counts)] = self.counts
+            counts[new_codes] += other.counts
+            self.counts = counts
+        return new_codes
 
-    def level_counts(self) -> NDArray[Any]:
-        """Count the codes."""
-        return np.bincount(self._column.astype(np.int64))
+    def sort_levels(self) -> Integers:
+        """Number the levels as in memory: numbers and text sorted, declared ones as declared; return the new codes."""
+        if self.levels is None:
+            return np.zeros(0, np.int64)
+        known = list(self.levels)
+        kept = known if self.coding is not None and self.coding.declared else sorted(known)
+        self.levels = {level: code for code, level in enumerate(kept)}
+        new_codes = np.array([self.levels[level] for level in known], np.int64)
+        if self.coding is not None:
+            self.coding = relabelled(self.coding, kept)
+            self.counts = self.counts[np.argsort(new_codes)]
+        return new_codes
+
+    def labels(self) -> tuple[str, ...]:
+        return self.coding.labels if self.coding is not None else tuple(map(number_label, self.levels or ()))
 
 
-def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[Contents], codings: Codings) -> str:
+def see_column(values: Floats, coding: Coding | None) -> SeenColumn:
+    """Say what a column of a batch holds, whether or not its rows are complete."""
+    if coding is None:
+        absent = len(values) == 0 or (np.isnan(values[0]) and np.isnan(values).all())
+        return SeenColumn("" if absent else "numbers")
+    if not coding.declared:
+        return SeenColumn("text", coding)
+    return SeenColumn("truth values" if coding.labels == ("False", "True") else "categories", coding)
+
+
+def _numbered(values: Floats) -> tuple[Floats, Integers]:
+    """Return the different whole numbers, sorted, and the place of each value among them."""
+    if len(values) and values.max() < values.min() + _NARROW:
+        low = values.min()
+        shifted = (values - low).astype(np.int64)
+        occurs = np.bincount(shifted) > 0
+        return np.flatnonzero(occurs) + low, (np.cumsum(occurs) - 1)[shifted]
+    numbers, codes = np.unique(values, return_inverse=True)
+    return numbers, codes
+
+
+def most_followed(kind: str | None, beside_text: bool) -> float:
+    """Say up to how many different whole numbers of a column are worth remembering."""
+    return math.inf if kind == "discrete" else MOST_FOLLOWED if beside_text else MOST_LEVELS_BY_DEFAULT
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A table
+
+
+def follow_columns(
+    values: Floats, codings: Codings, kind: str | None, columns: Sequence[SeenColumn]
+) -> list[Integers] | None:
+    """Let `columns` see the complete rows of a batch; return their codes, None if the table cannot be discrete."""
+    most = most_followed(kind, any(codings))
+    codes = [column.follow(values[:, j], codings[j], kind, most) for j, column in enumerate(columns)]
+    return [found for found in codes if found is not None] if may_be_discrete(columns, kind) else None
+
+
+def seen_columns(values: Floats, codings: Codings, kind: str | None) -> list[SeenColumn]:
+    """Say what the columns of a table in memory hold, as far as it matters if a kind was asked for."""
+    columns, most = [SeenColumn() for _ in codings], most_followed(kind, any(codings))
+    for j, column in enumerate(columns):
+        column.follow(values[:, j], codings[j], kind, most)
+    return columns
+
+
+def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Levels:
+    """Code each column of a table in memory by its levels; numbers have to be whole."""
+    codes = np.empty(values.shape[::-1], dtype=np.int32)
+    columns = [SeenColumn() for _ in names]
+    for j, column in enumerate(columns):
+        found = column.follow(values[:, j], codings[j], "discrete", math.inf)
+        codes[j] = 0 if found is None else found
+    refuse_fractions(names, columns, "levels")
+    codes.flags.writeable = False
+    return Levels(codes, tuple(column.labels() for column in columns))
+
+
+def may_be_discrete(columns: Sequence[SeenColumn], kind: str | None) -> bool:
+    """Ask whether a table may still turn out discrete."""
+    if kind == "continuous" or any(column.levels is None for column in columns):
+        return False
+    return kind == "discrete" or not _measured(columns)
+
+
+def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenColumn], codings: Codings) -> str:
     """Say whether a table without missing values is "continuous" or "discrete", refusing what it cannot be."""
     coded = _coded_columns(names, codings)
     if asked == "continuous" and coded:
@@ -93,42 +193,48 @@ def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[Conte
             argument="kind",
         )
     if asked == "discrete":
-        refuse_fractions(names, columns, codings, "kind='discrete'")
+        refuse_fractions(names, columns, "kind='discrete'")
     if asked is not None:
         return asked
-    most = most_levels(bool(coded))
-    numbers = [j for j, coding in enumerate(codings) if coding is None]
+    measured = _measured(columns)
+    if not measured:
+        return "discrete"
     if not coded:
-        return "discrete" if all(columns[j].has_few_levels(most) for j in numbers) else "continuous"
-    measured = [_describe_numbers(names[j], columns[j]) for j in numbers if not columns[j].has_few_levels(most)]
-    if measured:
-        _refuse_strays(names, columns, codings)
-        raise DataError(
-            f"the table mixes classes, in {shorten(coded)}, with measurements, in {shorten(measured)}: leave out the "
-            "ones or the others, code the classes as numbers (0 and 1) for a Gaussian score, or cut the measurements "
-            "into classes (for example with pandas.cut) for a discrete one"
-        )
-    return "discrete"
+        return "continuous"
+    _refuse_strays(names, columns)
+    raise DataError(
+        f"the table mixes classes, in {shorten(coded)}, with measurements, in "
+        f"{shorten([_describe_measured(names[j], columns[j]) for j in measured])}: leave out the ones or the others, "
+        "code the classes as numbers (0 and 1) for a Gaussian score, or cut the measurements into classes (for example "
+        "with pandas.cut) for a discrete one"
+    )
 
 
-def most_levels(beside_text: bool) -> int:
-    """Say up to how many different whole numbers a column counts as classes by itself."""
-    return MOST_LEVELS_BESIDE_TEXT if beside_text else MOST_LEVELS_BY_DEFAULT
+def _measured(columns: Sequence[SeenColumn]) -> list[int]:
+    """List the columns of numbers that are no classes by themselves."""
+    beside_text = any(column.coding is not None for column in columns)
+    most = MOST_LEVELS_BESIDE_TEXT if beside_text else MOST_LEVELS_BY_DEFAULT
+    return [j for j, column in enumerate(columns) if column.coding is None and not column.has_few_levels(most)]
 
 
-def _refuse_strays(names: Sequence[str], columns: Sequence[Contents], codings: Codings) -> None:
+def _describe_measured(name: str, column: SeenColumn) -> str:
+    if column.fraction is not None:
+        return f"{name} (fractions, for example {column.fraction:.6g})"
+    different = f"more than {MOST_FOLLOWED}" if column.levels is None else len(column.levels)
+    return f"{name} ({different} different whole numbers)"
+
+
+def _refuse_strays(names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
     """Refuse columns that hold numbers but for a few words, such as "n.d.": they were hardly meant as classes."""
     strays = []
-    for name, column, coding in zip(names, columns, codings, strict=True):
-        if coding is None:
+    for name, column in zip(names, columns, strict=True):
+        if column.coding is None:
             continue
-        words = [k for k, label in enumerate(coding.labels) if not is_number_text(label)]
-        counts = np.zeros(len(coding.labels), np.int64)
-        found = column.level_counts()
-        counts[: len(found)] = found
-        rows, all_rows = int(counts[words].sum()), int(counts.sum())
+        labels = column.coding.labels
+        words = [k for k, label in enumerate(labels) if not is_number_text(label)]
+        rows, all_rows = int(column.counts[words].sum()), int(column.counts.sum())
         if words and 2 * rows < all_rows:
-            strays.append(f"{name} ({rows} of {all_rows} rows, for example {coding.labels[words[0]]!r})")
+            strays.append(f"{name} ({rows} of {all_rows} rows, for example {labels[words[0]]!r})")
     if strays:
         raise DataError(
             f"columns of numbers with something else among them: {shorten(strays)}",
@@ -136,8 +242,22 @@ def _refuse_strays(names: Sequence[str], columns: Sequence[Contents], codings: C
         )
 
 
+def refuse_fractions(names: Sequence[str], columns: Sequence[SeenColumn], what: str) -> None:
+    fractions = [
+        f"{name} (for example {column.fraction:.6g})"
+        for name, column in zip(names, columns, strict=True)
+        if column.fraction is not None
+    ]
+    if fractions:
+        raise DataError(
+            f"{what} needs classes or whole numbers, not fractions: {shorten(fractions)}; cut such columns into "
+            "classes first, for example with pandas.cut",
+            argument=what.partition("=")[0],
+        )
+
+
 def refuse_coded(names: Sequence[str], codings: Codings) -> None:
-    """Refuse columns that hold no numbers, for whoever is about to calculate with them."""
+    """Refuse columns that hold no numbers, before anything is calculated with them."""
     coded = _coded_columns(names, codings)
     if coded:
         raise DataError(
@@ -146,30 +266,13 @@ def refuse_coded(names: Sequence[str], codings: Codings) -> None:
         )
 
 
+def _coded_columns(names: Sequence[str], codings: Codings) -> list[str]:
+    return [f"{name} ({coding.shown})" for name, coding in zip(names, codings, strict=True) if coding is not None]
+
+
 def forget_unseen(values: Floats, codings: Codings) -> tuple[Coding | None, ...]:
     """Take levels that do not occur, and were not declared, out of the codings and, in place, out of the codes."""
     return tuple(None if coding is None else _without_unseen(values[:, j], coding) for j, coding in enumerate(codings))
-
-
-def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Levels:
-    """Code each column by its levels; numbers have to be whole."""
-    refuse_fractions(names, [ColumnContents(column) for column in values.T], codings, "levels")
-    codes = np.empty(values.shape[::-1], dtype=np.int32)
-    labels: list[tuple[str, ...]] = []
-    for j, coding in enumerate(codings):
-        if coding is not None:
-            codes[j] = values[:, j]
-            labels.append(coding.labels)
-        else:
-            numbers = np.unique(values[:, j])
-            codes[j] = np.searchsorted(numbers, values[:, j])
-            labels.append(tuple(map(number_label, numbers.tolist())))
-    codes.flags.writeable = False
-    return Levels(codes, tuple(labels))
-
-
-def _coded_columns(names: Sequence[str], codings: Codings) -> list[str]:
-    return [f"{name} ({coding.shown})" for name, coding in zip(names, codings, strict=True) if coding is not None]
 
 
 def _without_unseen(codes: Floats, coding: Coding) -> Coding:
@@ -178,28 +281,3 @@ def _without_unseen(codes: Floats, coding: Coding) -> Coding:
         return coding
     codes[:] = np.searchsorted(seen, codes)
     return coding._replace(labels=tuple(coding.labels[int(code)] for code in seen))
-
-
-def _is_whole(column: Floats) -> bool:
-    return all(bool((part == np.floor(part)).all()) for part in (column[:_GLANCE], column))
-
-
-def _describe_numbers(name: str, column: Contents) -> str:
-    if column.is_whole():
-        return f"{name} ({column.different()} different whole numbers)"
-    return f"{name} (fractions, for example {column.first_fraction():.6g})"
-
-
-def refuse_fractions(names: Sequence[str], columns: Sequence[Contents], codings: Codings, what: str) -> None:
-    """Refuse numbers that are no classes."""
-    fractions = [
-        f"{name} (for example {column.first_fraction():.6g})"
-        for name, column, coding in zip(names, columns, codings, strict=True)
-        if coding is None and not column.is_whole()
-    ]
-    if fractions:
-        raise DataError(
-            f"{what} needs classes or whole numbers, not fractions: {shorten(fractions)}; cut such columns into "
-            "classes first, for example with pandas.cut",
-            argument=what.partition("=")[0],
-        )

@@ -1,30 +1,42 @@
 """What is kept of a batch of rows: counts, ranges, moments and, of classes, the different rows; and how two become one.
 
 A summary is small and can be pickled, and merging is the same in any grouping of batches that keeps their order, up
-to rounding. So batches may come one after the other from a file, or be summed up on the machines of a cluster.
+to rounding. So batches may come one after the other from a file, or be summed up on the machines of a cluster. A table
+in memory is one batch that is cleaned in the same way, but keeps its rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import shorten
 from parnidag.data.counts import RowCounts, smallest_codes
-from parnidag.data.gram import Moments, Spread, merge, moments_of
+from parnidag.data.gram import Moments, Spread, merge, moments_of, row_blocks, spread_of
 from parnidag.data.interventions import read_interventions
-from parnidag.data.levels import Codings, forget_unseen
+from parnidag.data.levels import (
+    Codings,
+    SeenColumn,
+    follow_columns,
+    forget_unseen,
+    may_be_discrete,
+    most_followed,
+    see_column,
+)
 from parnidag.data.reading import Table
-from parnidag.data.seen import SeenColumn, may_be_discrete, merge_column, most_followed, see_column
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+FEWEST_ROWS = 3
+MISSING = ("raise", "drop")
+"""What may become of rows with missing values."""
 MOST_ROW_MEMORY = 4 * 10**9
 """Bytes that the different rows of a table of classes, and the words for its levels, may take when it is read in
 batches; scores and tests take a few times as much while they work."""
@@ -38,8 +50,12 @@ class Options:
     missing: str = "raise"
     names: Sequence[str] | None = None
     kind: str | None = None
-    targets: str | None = None
-    """The column of targets of interventions."""
+    interventions: object = None
+
+    @property
+    def targets(self) -> str | None:
+        """The column of targets of interventions, if they are given by its name."""
+        return self.interventions if isinstance(self.interventions, str) else None
 
 
 class MismatchError(DataError):
@@ -53,6 +69,105 @@ class MismatchError(DataError):
         return type(self), (str(self), self.columns)
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows without missing values
+
+
+@dataclass
+class Tally:
+    """Numbers of rows and of what no table may hold, and the range of each column."""
+
+    n_read: int
+    """Rows, those with missing values among them."""
+    n_rows: int
+    """Rows without missing values; everything else but `missing` is of these."""
+    missing: Integers
+    infinite: Integers
+    spread: Spread | None
+    """Without meaning for columns with levels of several batches; None without rows."""
+
+    @property
+    def dropped_rows(self) -> int:
+        return self.n_read - self.n_rows
+
+    def add(self, other: Tally) -> None:
+        self.n_read += other.n_read
+        self.n_rows += other.n_rows
+        self.missing += other.missing
+        self.infinite += other.infinite
+        if self.spread is None or other.spread is None:
+            self.spread = self.spread or other.spread
+        else:
+            self.spread = self.spread.merged(other.spread)
+
+    def refuse(self, names: Sequence[str], missing: str) -> None:
+        """Refuse missing and infinite values, columns without any value and too few rows."""
+        if missing == "raise" and self.missing.any():
+            listed = _with_counts(names, self.missing)
+            raise DataError(f"missing values in {listed}", remedy="missing='drop' leaves out such rows")
+        empty = [name for name, count in zip(names, self.missing, strict=True) if count == self.n_read]
+        if empty:
+            raise DataError(f"columns without any value: {shorten(empty)}; remove them")
+        if self.n_rows < FEWEST_ROWS:
+            dropped = f" after {self.dropped_rows} with missing values were dropped" if self.dropped_rows else ""
+            raise DataError(f"too few rows: {self.n_rows} left{dropped}, at least {FEWEST_ROWS} are needed")
+        if self.infinite.any():
+            listed = _with_counts(names, self.infinite)
+            raise DataError(f"infinite values (or too large for double precision) in {listed}; remove or replace them")
+
+
+def _with_counts(names: Sequence[str], counts: Integers) -> str:
+    return shorten([f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count])
+
+
+class Cleaned(NamedTuple):
+    """A table, or a batch of one, without the rows that have missing values."""
+
+    names: tuple[str, ...]
+    values: Floats
+    codings: tuple[Any, ...]
+    intervened: Mask | None
+    """Where columns were set, None if they never were."""
+    kept: Mask | None
+    """Which rows of the table as given these are, None if all."""
+    tally: Tally
+
+
+def clean(table: Table, options: Options) -> Cleaned:
+    """Leave out rows with missing values, in place, and count; nothing is refused yet but wrong interventions."""
+    names, values, codings, targets = table
+    intervened = read_interventions(options.interventions, names, len(values), targets)
+    none, also_none = np.zeros((2, len(names)), np.int64)
+    tally = Tally(len(values), len(values), none, also_none, spread_of(values))
+    kept = None
+    if tally.spread is not None and np.isnan(tally.spread.low).any():
+        tally.missing = sum(np.isnan(block).sum(axis=0) for block in row_blocks(values))
+        # Without leave to drop rows the table will be refused, with the counts of all batches.
+        drop = options.missing == "drop"
+        kept = np.concatenate([~np.isnan(block).any(axis=1) & drop for block in row_blocks(values)])
+        values = _moved_up(values, kept)
+        tally.n_rows, tally.spread = len(values), spread_of(values)
+        codings = forget_unseen(values, codings)
+        if intervened is not None:
+            intervened = intervened[kept] if intervened[kept].any() else None
+    if tally.spread is not None and not np.isfinite(tally.spread).all():
+        tally.infinite = sum(np.isinf(block).sum(axis=0) for block in row_blocks(values))
+    return Cleaned(names, values, codings, intervened, kept, tally)
+
+
+def _moved_up(values: Floats, rows: Mask) -> Floats:
+    """Move the marked rows up in place: a copy would double the memory."""
+    kept = 0
+    for block in row_blocks(values, rows):
+        values[kept : kept + len(block)] = block
+        kept += len(block)
+    return values[:kept]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batches
+
+
 @dataclass
 class Summary:
     """What is kept of some batches."""
@@ -61,14 +176,7 @@ class Summary:
     """Number of the first one, from 1."""
     names: tuple[str, ...]
     columns: list[SeenColumn]
-    n_read: int
-    """Rows, those with missing values among them."""
-    n_rows: int
-    """Rows without missing values; everything below is of these."""
-    missing: NDArray[np.int64]
-    infinite: NDArray[np.int64]
-    spread: Spread | None
-    """Of all columns, without meaning for those that have levels; None without rows."""
+    tally: Tally
     groups: dict[bytes, int]
     """Number of rows for each set of nodes that was set in some; the nodes as bits."""
     moments: dict[bytes, Moments] | None
@@ -76,108 +184,58 @@ class Summary:
     rows: RowCounts | None
     """Codes of the different rows and, in a last column, of their group; None if the table cannot be discrete."""
 
-    @property
-    def dropped_rows(self) -> int:
-        """How many rows were left out for missing values."""
-        return self.n_read - self.n_rows
-
     def add(self, other: Summary, kind: str | None) -> None:
         """Take the batches of another summary in, which follow those of this one."""
         _refuse_other_columns(self, other)
-        beside_text = any(column.coding for column in self.columns + other.columns)
-        most = most_followed(kind, beside_text)
-        renamed = [merge_column(*pair, most) for pair in zip(self.columns, other.columns, strict=True)]
-        self.n_read += other.n_read
-        self.n_rows += other.n_rows
-        self.missing += other.missing
-        self.infinite += other.infinite
-        self.spread = _merged_spread(self.spread, other.spread)
-        if not may_be_discrete(self.columns, kind):
-            self.rows = None
+        most = most_followed(kind, any(column.coding for column in self.columns + other.columns))
+        renamed = [one.merge(new, most) for one, new in zip(self.columns, other.columns, strict=True)]
+        self.tally.add(other.tally)
         for key, rows in other.groups.items():
             self.groups[key] = self.groups.get(key, 0) + rows
-        places = {key: place for place, key in enumerate(self.groups)}
-        if self.rows is not None and other.rows is not None:
+        if self.rows is None or other.rows is None or not may_be_discrete(self.columns, kind):
+            self.rows = None
+        else:
+            places = {key: place for place, key in enumerate(self.groups)}
             other.rows.rename([*renamed, np.array([places[key] for key in other.groups], np.int64)])
             self.rows.add(other.rows)
-            self._refuse_memory()
-        else:
-            self.rows = None
-        self._add_moments(other)
-
-    def _add_moments(self, other: Summary) -> None:
+            self._refuse_memory(self.rows)
         if self.moments is None or other.moments is None or any(column.coding for column in self.columns):
             self.moments = None
-            return
-        for key, moments in other.moments.items():
-            self.moments[key] = merge(self.moments[key], moments) if key in self.moments else moments
+        else:
+            for key, moments in other.moments.items():
+                self.moments[key] = merge(self.moments[key], moments) if key in self.moments else moments
 
-    def _refuse_memory(self) -> None:
-        assert self.rows is not None
+    def _refuse_memory(self, rows: RowCounts) -> None:
         words = _LABEL_BYTES * sum(len(column.levels or ()) for column in self.columns)
-        if self.rows.n_bytes + words > MOST_ROW_MEMORY:
-            self.rows.compact()
-        if self.rows.n_bytes + words > MOST_ROW_MEMORY:
-            taken = (self.rows.n_bytes + words) / 1e9
+        if rows.n_bytes + words > MOST_ROW_MEMORY:
+            rows.compact()
+        if rows.n_bytes + words > MOST_ROW_MEMORY:
+            taken = (rows.n_bytes + words) / 1e9
             measured = "" if any(column.coding for column in self.columns) else " (or kind='continuous')"
             raise DataError(
-                f"the different rows of this discrete table take {taken:.3g} GB after {self.n_rows} rows, about "
-                f"{1e9 * taken / self.n_rows:.3g} bytes a row, and at most {MOST_ROW_MEMORY / 1e9:.3g} GB are kept",
+                f"the different rows of this discrete table take {taken:.3g} GB after {self.tally.n_rows} rows, about "
+                f"{1e9 * taken / self.tally.n_rows:.3g} bytes per row; at most {MOST_ROW_MEMORY / 1e9:.3g} GB are kept",
                 remedy=f"leave out columns with many levels, merge levels, or take a part of the rows{measured}",
             )
 
 
 def summarise(table: Table, batch: int, options: Options) -> Summary:
-    """Sum a batch up."""
-    names, values, codings, targets = table
-    _refuse_like_labels(names, codings)
-    columns = [see_column(column, coding) for column, coding in zip(values.T, codings, strict=True)]
-    mask = read_interventions(options.targets, names, len(values), targets)
-    n_read, missing = len(values), np.zeros(len(names), np.int64)
-    spread = _spread(values)
-    if spread is not None and np.isnan(spread.low).any():
-        absent = np.isnan(values)
-        missing += absent.sum(axis=0)
-        # Without leave to drop rows the table will be refused, with the counts of all batches.
-        complete = ~absent.any(axis=1) if options.missing == "drop" else np.zeros(len(values), bool)
-        values, mask = values[complete], None if mask is None else mask[complete]
-        codings, spread = forget_unseen(values, codings), _spread(values)
-    finite = spread is None or bool(np.isfinite(spread).all())
-    group_of_row, groups = _groups(mask, len(values), len(names))
-    codes = _follow(columns, values, codings, options.kind) if finite else None
+    _refuse_like_labels(table.names, table.codings)
+    columns = [see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
+    names, values, codings, intervened, _, tally = clean(table, options)
+    group_of_row, groups = _groups(intervened, len(values), len(names))
+    finite = not tally.infinite.any()
+    codes = follow_columns(values, codings, options.kind, columns) if finite else None
     rows = None
     if codes is not None:
         most = max([len(groups), *(len(column.levels or ()) for column in columns)])
         rows = RowCounts(smallest_codes([*codes, group_of_row], most))
-    summable = finite and all(coding is None for coding in codings)
-    return Summary(
-        batch,
-        names,
-        columns,
-        n_read,
-        n_rows=len(values),
-        missing=missing,
-        infinite=np.isinf(values).sum(axis=0) if not finite else np.zeros(len(names), np.int64),
-        spread=spread,
-        groups=groups,
-        moments=_moments(values, group_of_row, list(groups)) if summable else None,
-        rows=rows,
-    )
+    summable = finite and not any(codings)
+    moments = _moments(values, group_of_row, list(groups)) if summable else None
+    return Summary(batch, names, columns, tally, groups, moments, rows)
 
 
-def _spread(values: Floats) -> Spread | None:
-    with np.errstate(invalid="ignore"):  # NaN among the ends says that a value is missing
-        return Spread(values.min(axis=0), values.max(axis=0)) if len(values) else None
-
-
-def _follow(columns: Sequence[SeenColumn], values: Floats, codings: Codings, kind: str | None) -> list[Any] | None:
-    """Note what the columns hold; return their codes, None if the table cannot be discrete."""
-    most = most_followed(kind, any(coding is not None for coding in codings))
-    codes = [column.follow(values[:, j], codings[j], kind, most) for j, column in enumerate(columns)]
-    return codes if may_be_discrete(columns, kind) else None
-
-
-def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[NDArray[np.int64], dict[bytes, int]]:
+def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[Integers, dict[bytes, int]]:
     """Group rows in which the same nodes were set: the group of each row, and how many rows each group has."""
     if mask is None or not mask.any():
         nothing = np.packbits(np.zeros(n_nodes, bool)).tobytes()
@@ -187,16 +245,10 @@ def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[NDArray[np.in
     return place, dict(zip((row.tobytes() for row in bits), np.bincount(place).tolist(), strict=True))
 
 
-def _moments(values: Floats, group_of_row: NDArray[np.int64], keys: list[bytes]) -> dict[bytes, Moments]:
+def _moments(values: Floats, group_of_row: Integers, keys: list[bytes]) -> dict[bytes, Moments]:
     if len(keys) == 1:
         return {keys[0]: moments_of(values, binary_units=True)}
     return {key: moments_of(values[group_of_row == k], binary_units=True) for k, key in enumerate(keys)}
-
-
-def _merged_spread(one: Spread | None, other: Spread | None) -> Spread | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return Spread(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
 
 def _refuse_like_labels(names: Sequence[str], codings: Codings) -> None:
@@ -222,9 +274,9 @@ def _refuse_other_columns(one: Summary, other: Summary) -> None:
             parts = [f"has its columns in another order ({shorten(other.names)}) than {first} ({shorten(one.names)})"]
         raise MismatchError(f"{where} {' and '.join(parts)}; all batches need the same columns in the same order")
     changed = [
-        (name, old.sort, new.sort)
+        (name, old.holds, new.holds)
         for name, old, new in zip(one.names, one.columns, other.columns, strict=True)
-        if old.sort and new.sort and old.sort != new.sort
+        if old.holds and new.holds and old.holds != new.holds
     ]
     if changed:
         listed = shorten([f"{name} ({new}, before {old})" for name, old, new in changed])

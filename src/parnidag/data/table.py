@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import number_of, shorten
-from parnidag.data.batches import read_batches, streams
-from parnidag.data.checks import FEWEST_ROWS, MISSING
+from parnidag.data.batches import streams, sum_up
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
 from parnidag.data.gram import Standardised, scaled, standard_values, standardise, unscaled
-from parnidag.data.inmemory import InMemory, read_rows
-from parnidag.data.interventions import check_interventions, read_interventions
-from parnidag.data.levels import KINDS, Levels, decide_kind, refuse_coded
-from parnidag.data.reading import refuse_names
-from parnidag.data.statistics import Checked, RowGroup, Statistics
+from parnidag.data.interventions import check_interventions, read_later
+from parnidag.data.levels import KINDS, Levels, refuse_coded
+from parnidag.data.reading import read_table, refuse_names
+from parnidag.data.statistics import RowGroup, Statistics
+from parnidag.data.summary import FEWEST_ROWS, MISSING, Options, clean
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -40,7 +39,7 @@ class Data:
         Dask data frame, an iterator of tables, and a file whose numbers would take more than 1 GB (8 bytes each) are
         read in batches, as `from_batches` does.
     missing
-        ``"raise"`` (default) refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
+        ``"raise"``, the default, refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
     names
         Column names for an array; X0, X1, … by default. Every other table brings its own.
     kind
@@ -51,7 +50,8 @@ class Data:
         the table; an array, or a data frame whose columns are matched by name, and those it lacks were never set);
         or the name of a column, then no node, that names the node that was set in each row (several separated by ";"
         or ","; empty, "none", "obs", "observational" or "-" if none was); or ``{row: name or list of names}``, with
-        rows counted from 0. A `Data` that has no interventions yet takes the first and the last form.
+        rows counted from 0 in the table as given, before any were dropped. A `Data` that has no interventions yet takes
+        the first and the last form.
 
     Attributes
     ----------
@@ -87,9 +87,7 @@ class Data:
     Data(4 rows × 2 columns: dose, response; 1 node set in 1 row)
     """
 
-    names: tuple[str, ...]
     kind: str
-    dropped_rows: int
     _statistics: Statistics
     _standardised: Standardised | None = None
 
@@ -97,19 +95,25 @@ class Data:
         self,
         table: object,
         *,
-        missing: str = "raise",
+        missing: str | None = None,
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
     ) -> None:
-        _check_options(missing, kind)
+        options = _checked_options(missing, names, kind, interventions)
         if isinstance(table, Data):
             refuse_names(names, "a Data")
-            self._copy(table, kind, interventions)
+            if missing == "raise" and table.dropped_rows:
+                raise DataError(
+                    f"missing='raise' was given together with a Data without the {table.dropped_rows} rows of its "
+                    "table that had missing values; make it from the table again"
+                )
+            self._copy(table, options)
         elif streams(table, interventions):
-            self._take(read_batches(table, missing, names, kind, interventions))
+            self._statistics, self.kind = Statistics.of_batches(sum_up(table, options), options)
         else:
-            self._take(read_rows(table, missing, names, kind, interventions))
+            rows = clean(read_table(table, options.names, options.targets), options)
+            self._statistics, self.kind = Statistics.of_rows(rows, options)
         self._check()
 
     @classmethod
@@ -117,7 +121,7 @@ class Data:
         cls,
         batches: object,
         *,
-        missing: str = "raise",
+        missing: str | None = None,
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
@@ -150,22 +154,19 @@ class Data:
         array([[3.   , 0.325],
                [0.325, 3.   ]])
         """
-        _check_options(missing, kind)
+        options = _checked_options(missing, names, kind, interventions)
         data = cls.__new__(cls)
-        data._take(read_batches(batches, missing, names, kind, interventions))
+        data._statistics, data.kind = Statistics.of_batches(sum_up(batches, options), options)
         data._check()
         return data
 
-    def _take(self, checked: Checked) -> None:
-        self.names, self._statistics, self.kind, self.dropped_rows = checked
-
-    def _copy(self, other: Data, kind: str | None, interventions: object) -> None:
-        self.names, self.dropped_rows = other.names, other.dropped_rows
-        self._statistics, self._standardised, self.kind = other._statistics, other._standardised, other.kind
+    def _copy(self, other: Data, options: Options) -> None:
+        kind, interventions, statistics = options.kind, options.interventions, other._statistics
+        self._statistics, self._standardised, self.kind = statistics, other._standardised, other.kind
         if kind is not None and kind != other.kind:
             if kind == "discrete":
-                other._statistics.require_rows("another kind")
-            self.kind = decide_kind(kind, self.names, other._statistics.contents, other._statistics.codings)
+                statistics.require_rows("another kind")
+            self.kind = statistics.decide_kind(kind)
         if interventions is None:
             return
         if other.has_interventions:
@@ -175,9 +176,9 @@ class Data:
                 f"interventions={interventions!r}: the columns of a Data are all nodes; name the column of targets "
                 "when the Data is made from the table"
             )
-        other._statistics.require_rows("interventions=")
-        intervened = read_interventions(interventions, self.names, self.n_rows, None)
-        self._statistics = InMemory(self.names, other.values, other._statistics.codings, intervened)
+        statistics.require_rows("interventions=")
+        intervened = read_later(interventions, other.names, other.n_rows, statistics.kept)
+        self._statistics = statistics.with_interventions(intervened)
         self._standardised = None  # its checks depend on the interventions
 
     def _check(self) -> None:
@@ -186,6 +187,16 @@ class Data:
             check_interventions(set_rows, self.n_rows, self.names, FEWEST_ROWS)
         if self.kind == "continuous":
             self._standard()  # now rather than when a score asks, so that the refusal is about the table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, in the order of the table."""
+        return self._statistics.names
+
+    @property
+    def dropped_rows(self) -> int:
+        """How many rows were left out for missing values."""
+        return self._statistics.dropped_rows
 
     @property
     def values(self) -> Floats:
@@ -225,7 +236,7 @@ class Data:
 
     def count_rows(self, rows: Mask | RowGroup | None = None) -> int:
         """Count rows: all, or those of a group of `patterns`."""
-        return self.n_rows if rows is None else self._statistics.count(rows)
+        return self.n_rows if rows is None else rows.n_rows if isinstance(rows, RowGroup) else int(rows.sum())
 
     def require_rows(self, what: str) -> None:
         """Refuse a table that was read in batches, for something that needs its rows."""
@@ -430,7 +441,7 @@ class Data:
         return as_html(repr(self), self.describe()["columns"])
 
 
-def as_data(table: object, missing: str = "raise") -> Data:
+def as_data(table: object) -> Data:
     """Give `table` as a `Data`; one that already is comes back unchanged.
 
     Examples
@@ -439,15 +450,17 @@ def as_data(table: object, missing: str = "raise") -> Data:
     >>> as_data(data) is data
     True
     """
-    return table if isinstance(table, Data) and missing in MISSING else Data(table, missing=missing)
+    return table if isinstance(table, Data) else Data(table)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Checks
 
 
-def _check_options(missing: object, kind: object) -> None:
-    if missing not in MISSING:
+def _checked_options(missing: str | None, names: Any, kind: str | None, interventions: object) -> Options:
+    if missing is not None and missing not in MISSING:
         raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
     if kind is not None and kind not in KINDS:
         raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
+    given = names if names is None or isinstance(names, str) else list(names)  # they are gone through with each batch
+    return Options(missing or "raise", given, kind, interventions)

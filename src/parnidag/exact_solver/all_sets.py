@@ -1,4 +1,4 @@
-"""Local scores of all parent sets at once, for the exact referee."""
+"""Local scores of all parent sets at once, for the exact solver."""
 
 from __future__ import annotations
 

@@ -33,26 +33,7 @@ State = tuple[NodeSet, NodeSet]
 
 
 def draw_graphs(log_weights: FloatArray, draws: int, seed: int | np.random.SeedSequence | None) -> BoolArray:
-    """Draw DAGs exactly and independently, each with a probability proportional to its weight.
-
-    Parameters
-    ----------
-    log_weights : ndarray of shape (n, 2**(n-1))
-        Log weights of the parent sets, as in `sums.solve`.
-    draws : int
-        How many graphs.
-    seed : int, SeedSequence or None
-        The same seed gives the same graphs; None takes a fresh one.
-
-    Returns
-    -------
-    ndarray of bool, shape (draws, n, n)
-        Entry [d, i, j] says whether draw d has the edge i → j.
-
-    Raises
-    ------
-    ParnidagError
-        When there are too many nodes, a weight is no number below infinity, or no DAG has a positive weight.
+    """Draw DAGs (draws × n × n) exactly and independently, for log weights as in `solve`.
 
     Examples
     --------

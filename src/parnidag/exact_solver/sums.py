@@ -1,4 +1,4 @@
-"""The exact referee: sums over every DAG of a small problem, which give exact edge probabilities.
+"""The exact solver: sums over every DAG of a small problem, which give exact edge probabilities.
 
 The target is any weight that is a product over nodes, w(G) = ∏_j w_j(parents of j). With α_j(U) = Σ_{P ⊆ U} w_j(P) and
 V the set of all n nodes (sets are bitmasks here), inclusion–exclusion over the sinks T of a node set S = U ∪ T gives
@@ -47,41 +47,21 @@ NodeSet = int | np.int64
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What the sum over all DAGs gives.
-
-    Attributes
-    ----------
-    log_total : float
-        Log of the sum over all DAGs of the product of their weights.
-    edge_probabilities : ndarray of shape (n, n)
-        Entry [i, j] is the probability of the edge i → j; the diagonal is 0.
-    cancellation : float
-        The worst Σ|terms| / |Σ terms| met in an alternating sum: about log10(cancellation) digits were lost there.
-    """
+    """What the sum over all DAGs gives."""
 
     log_total: float
+    """Log of the sum over all DAGs of the product of their weights."""
     edge_probabilities: FloatArray
+    """Of the edge i → j, [i, j]; the diagonal is 0."""
     cancellation: float
+    """The worst Σ|terms| / |Σ terms| met in an alternating sum: about log10(cancellation) digits were lost there."""
 
 
 def solve(log_weights: FloatArray) -> Solution:
     """Sum a decomposable weight over all DAGs and give the probability of every edge.
 
-    Parameters
-    ----------
-    log_weights : ndarray of shape (n, 2**(n-1))
-        Log weight of each parent set of each node. The column of a parent set of node j is its bitmask over the n nodes
-        with bit j taken out (the bits above j move down by one); −inf marks a parent set that is not allowed.
-
-    Returns
-    -------
-    Solution
-        The log of the sum, the edge probabilities and how much was cancelled on the way.
-
-    Raises
-    ------
-    ParnidagError
-        When there are too many nodes, a weight is no number below infinity, or no DAG has a positive weight.
+    Row j of `log_weights` (n × 2ⁿ⁻¹) holds the parent sets of node j. The column of a set is its bitmask over the n
+    nodes with bit j taken out (the bits above j move down by one); −inf marks a parent set that is not allowed.
 
     Examples
     --------
@@ -112,24 +92,7 @@ def solve(log_weights: FloatArray) -> Solution:
 
 
 def check_size(n: int, draws: bool) -> None:
-    """Refuse a problem that is too large, before anything is allocated.
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes.
-    draws : bool
-        Whether exact draws are wanted, which cost more than edge probabilities.
-
-    Raises
-    ------
-    ParnidagError
-        With the memory and time it would take and what to do instead.
-
-    Examples
-    --------
-    >>> check_size(12, draws=True)
-    """
+    """Refuse a problem that is too large, before anything is allocated; exact draws cost more than probabilities."""
     limit = MAX_NODES_FOR_DRAWS if draws else MAX_NODES
     if n <= limit:
         return
@@ -231,11 +194,7 @@ def next_products(sums: FloatArray, closed: NodeSet, last: NodeSet, products: Fl
 
     A node's weight is that of its parent sets within `closed`, or only those that meet `last` when that is not empty.
     Nodes without any are no candidates. Entry t stands for the t-th subset of the candidates, in increasing order.
-
-    Returns
-    -------
-    candidates, count
-        The candidates as a bitmask, and the number of their subsets.
+    Returns the candidates, as a bitmask, and the number of their subsets.
     """
     candidates, count = np.int64(0), np.int64(1)
     products[0] = 0.0

@@ -16,10 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+from numpy.typing import NDArray
 
 from parnidag.kernels.jit import cached_below, kernel
 from parnidag.kernels.types import Bytes, Integers
@@ -86,9 +88,50 @@ if numba.config.DISABLE_JIT:
         """Do the same without a compiler."""
         return float(_PLAIN[int(address)](node, parents, count, content))
 
+    def pointed(pointer: Any, size: int) -> NDArray[Any]:
+        """Without a compiler there are no pointers, but the arrays themselves."""
+        return np.asarray(pointer[:size])
+
 else:
 
     @kernel
     def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
         """Return the score of a node given its first `count` `parents`, by the function at an address."""
         return _call(address, node, parents, count, content)
+
+    @kernel
+    def pointed(pointer: Any, size: int) -> NDArray[Any]:
+        """Return the array that begins at a pointer."""
+        array: NDArray[Any] = numba.carray(pointer, (size,))
+        return array
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Contents: several arrays as one block of bytes
+
+
+def pack_arrays(*arrays: NDArray[Any]) -> Bytes:
+    """Return a content that holds arrays of at most two dimensions, which `packed` and `packed_shape` find again."""
+    head = np.zeros((len(arrays), 4), np.int64)
+    stop = head.nbytes
+    parts = []
+    for k, array in enumerate(arrays):
+        part = np.ascontiguousarray(array).ravel().view(np.uint8)
+        head[k, 0], head[k, 1], head[k, 2:] = stop, stop + part.size, (*array.shape, 1, 1)[:2]
+        parts.append(np.pad(part, (0, -part.size % 8)))
+        stop += parts[-1].size
+    return np.concatenate([head.ravel().view(np.uint8), *parts])
+
+
+@kernel
+def packed(content: Any, place: int) -> Bytes:
+    """Return the bytes of an array of a content, given by its place among them: a view, to be viewed as its type."""
+    head = pointed(content, 32 * (place + 1)).view(np.int64)
+    return pointed(content, head[4 * place + 1])[head[4 * place] :]
+
+
+@kernel
+def packed_shape(content: Any, place: int) -> tuple[int, int]:
+    """Return the shape of an array of a content; the second number is 1 if it has one dimension."""
+    head = pointed(content, 32 * (place + 1)).view(np.int64)
+    return head[4 * place + 2], head[4 * place + 3]

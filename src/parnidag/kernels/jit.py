@@ -1,7 +1,8 @@
 """The decorators for compiled code: `kernel`, `leaf`, `entry`, `struct` and `struct_over`.
 
 Numba's on-disk cache notices an edited file, but not an edited *callee in another file*: a cached caller would silently
-run old code. So every cached function of this package lives in a folder named after a digest of all kernel sources.
+run old code. So every cached function of this package lives in a folder named after a digest of all that compiled code
+depends on (`source_digest`).
 See docs/adr/0002-safe-cache.md.
 """
 
@@ -9,10 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
-import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.kernels.source_digest import source_digest
 from parnidag.kernels.struct import FRAME_BYTES, register_struct
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -109,7 +110,7 @@ def _plain_class(cls: type[_Class], fields: list[str]) -> type[_Class]:
 def cache_folder() -> Path | None:
     """Where compiled code is kept, or None when no folder can be written (compilation is then repeated every start)."""
     for root in _cache_roots():
-        folder = root / _source_digest()
+        folder = root / _digest()
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
@@ -120,34 +121,38 @@ def cache_folder() -> Path | None:
     return None
 
 
-def _cache_roots() -> list[Path]:
+def _cache_roots() -> Iterator[Path]:
     chosen = os.environ.get("PARNIDAG_CACHE_DIR")
     if chosen:
-        return [Path(chosen)]
-    per_user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return [
-        Path(per_user) / "parnidag",
-        Path(tempfile.gettempdir()) / f"parnidag-{os.getuid() if hasattr(os, 'getuid') else 0}",
-    ]
+        yield Path(chosen)
+    elif numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR
+        yield Path(numba.config.CACHE_DIR) / "parnidag"
+    else:
+        per_user = os.environ.get("XDG_CACHE_HOME")
+        with contextlib.suppress(RuntimeError):  # there is no home
+            yield Path(per_user) / "parnidag" if per_user else Path.home() / ".cache" / "parnidag"
+        shared = Path(tempfile.gettempdir()) / f"parnidag-{os.getuid() if hasattr(os, 'getuid') else 0}"
+        if _is_private(shared):
+            yield shared
+
+
+def _is_private(folder: Path) -> bool:
+    """Make a folder in a place where everybody can; False if somebody else made it first, or could write to it.
+
+    What is read from a cache is executed.
+    """
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        return stat.S_ISDIR(found.st_mode) and (
+            not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+        )
+    return False
 
 
 @functools.cache
-def _source_digest() -> str:
-    """Digest of what compiled code depends on: Numba, NumPy, Python, and every file that kernels take names from."""
-    package = Path(__file__).parent.parent
-    sources = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
-    wanted = {name for name, source in sources.items() if "parnidag.kernels.jit import" in source} | {"kernels/jit.py"}
-    waiting = list(wanted)
-    while waiting:
-        for module in re.findall(r"^from parnidag\.([\w.]+) import", sources[waiting.pop()], flags=re.MULTILINE):
-            name = module.replace(".", "/")
-            found = {f"{name}.py", f"{name}/__init__.py"} & sources.keys() - wanted
-            wanted |= found
-            waiting += found
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for name in sorted(wanted):
-        digest.update(f"{name}\0{sources[name]}".encode())
-    return digest.hexdigest()[:16]
+def _digest() -> str:
+    return source_digest(Path(__file__).parent.parent, f"{numba.__version__} {np.__version__} {sys.version}")
 
 
 def _prune(root: Path) -> None:

@@ -132,7 +132,6 @@ def append_parent(table: ScoreTable, node: int, parent: int, depth: int, walk: W
 
 @kernel
 def walk_score(table: ScoreTable, node: int, depth: int, walk: Walk) -> float:
-    """Score `node` given the first `depth` parents of the branch."""
     own = table.own[node]
     residual = sound(own - table.mix * walk.sums[depth, 1], own)
     a, b, c = coefficients_of(table, node, depth)

@@ -2,23 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, NamedTuple, final
 
+from parnidag._util.checks import is_number
 from parnidag.data.table import Data
+from parnidag.errors import ParnidagError
+from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.problem import ScoreTable
+from parnidag.kernels.types import Bytes, Integers
 
 
-class Score(Protocol):
-    """A local score: settings that reduce data to a table for kernels."""
+class Patterns(NamedTuple):
+    """Which rows each node may use: those in which no experimenter set it."""
 
+    of_node: Integers
+    """The pattern of each node (n)."""
+    rows: list[Any]
+    """The rows of each pattern, as `Data.scaled_gram`, `centred_gram`, `count_rows` and `codes_used` take them; None
+    for all rows."""
+
+
+class Score(ABC):
+    """A local score: settings that reduce data to a table for kernels.
+
+    A subclass says in `by_pattern` what it makes of the data. It is told there which rows each node may use, so that
+    no score can overlook interventions; `table` cannot be overridden.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "table" in vars(cls):
+            raise TypeError(f"{cls.__name__} must define by_pattern(data, patterns), not table(data)")
+
+    @final
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to what kernels need."""
-        ...
+        return self.by_pattern(data, Patterns(*data.patterns()))
+
+    @abstractmethod
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        """Reduce the data to what kernels need, each node's from the rows of its pattern alone."""
 
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        ...
+        """Return the settings in a form that JSON can hold: by default the fields of a dataclass."""
+        settings: dict[str, object] = {"name": type(self).__name__}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if is_number(value):
+                value = float(value) if "float" in str(field.type) else int(value)
+            settings[field.name] = list(value) if isinstance(value, tuple) else value
+        return settings
 
     def function(self) -> int:
-        """Return the address of the compiled score in this process, NO_FUNCTION in the Gaussian family."""
-        ...
+        """Return the address of the compiled score in this process; by default there is none, as in `gaussian`."""
+        return NO_FUNCTION
+
+    def check(self, content: Bytes) -> None:  # noqa: B027 – most scores cannot fail
+        """Raise what went wrong inside compiled code, which cannot raise; `content` is that of the table."""
+
+
+def table_of(score: Any, data: Data) -> ScoreTable:
+    """Ask a score for its table; whatever is no `Score` is not told of interventions."""
+    if not isinstance(score, Score):
+        refuse_interventions(score, data)
+    table: ScoreTable = score.table(data)
+    return table
+
+
+def refuse_interventions(score: object, data: Data) -> None:
+    """Refuse a score that is not told of interventions, rather than ignore them."""
+    if data.has_interventions:
+        raise ParnidagError(
+            f"{score!r} is a score of your own, which is not told of interventions: leave out the rows inside the "
+            "function, and pass the data without interventions="
+        )

@@ -8,7 +8,7 @@ where a cell is one combination of levels. Cells without rows add nothing. Since
 imply the same independences have the same score.
 
 What compiled code reads is one block of bytes (see `pack`). A table whose rows repeat a lot is kept as its different
-rows with their numbers; any other one as level codes and, for small families, bit sets (see `counting`).
+rows with their numbers; any other one as level codes and, for small families, bit sets (see `bdeu_counts`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import carray
 from numpy.typing import NDArray
 
 from parnidag._util.checks import number
 from parnidag.data.counts import different_rows
 from parnidag.data.table import Data
 from parnidag.errors import DataError
-from parnidag.kernels.by_address import external
+from parnidag.kernels.by_address import external, pack_arrays, packed, packed_shape, pointed
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Integers, Words, int64
+from parnidag.scores.base import Patterns, Score
 from parnidag.scores.bdeu_counts import (
     append_level,
     count_numbers,
@@ -54,12 +53,10 @@ COUNTS_PER_KEPT, MOST_KEPT = 4, 64
 """One rising factorial is kept for so many counts, and so many at most."""
 SHORTER = 8
 """Different rows are kept with their numbers if there are fewer of them by this factor."""
-HEADER = 8
-"""Numbers at the start of a content."""
 
 
 @dataclass(frozen=True)
-class BDeu:
+class BDeu(Score):
     """The Bayesian Dirichlet equivalent uniform score, for discrete data (Heckerman, Geiger and Chickering 1995).
 
     A node has probabilities of its levels for each combination of its parents' levels. Their Dirichlet priors are worth
@@ -83,12 +80,8 @@ class BDeu:
     def __post_init__(self) -> None:
         number(self.ess, "ess", least=LEAST_ESS, most=MOST_ESS, what="a positive number (the equivalent sample size)")
 
-    def table(self, data: Data) -> ScoreTable:
-        """Return the table that holds the function's address and what it reads."""
-        return function_table(data.n_nodes, self.function(), self.content(data))
-
-    def content(self, data: Data) -> Bytes:
-        """Return what the function reads: the level codes, and the rows that each node may use."""
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        """Return the table of the function: it reads the level codes, and the rows that each node may use."""
         levels = data.discrete()
         arity = np.array([len(labels) for labels in levels.labels], np.int64)
         if arity.max() > MOST_LEVELS:
@@ -96,21 +89,16 @@ class BDeu:
             raise DataError(
                 f"{name} has {arity.max()} levels, more than the {MOST_LEVELS} of BDeu; leave it out or merge levels"
             )
-        pattern, rows = data.patterns()
-        masks = [None if group is None else data.codes_used(group) for group in rows]
-        return pack(levels.codes, arity, pattern, masks, float(self.ess), data.row_counts())
+        masks = [None if rows is None else data.codes_used(rows) for rows in patterns.rows]
+        content = pack(levels.codes, arity, patterns.of_node, masks, float(self.ess), data.row_counts())
+        return function_table(data.n_nodes, self.function(), content)
 
     def function(self) -> int:
-        """Return the address of the compiled score in this process."""
         return bdeu_score.address()
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "BDeu", "ess": float(self.ess)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The content: one block of bytes, the sections with the widest numbers first so that all are aligned
+# The content
 
 
 class Table(NamedTuple):
@@ -164,18 +152,14 @@ def pack(
         weight_row[weight_row == 0] = np.arange(len(weights))
         first, bits = level_sets(codes, arity)
         used = np.array([as_bits(mask) for mask in whole])
-    sections: list[NDArray[Any]] = [
+    return pack_arrays(
         np.array([ess]),
-        *(np.asarray(section, np.int64) for section in (arity, pattern, weight_row, first)),
+        *(np.asarray(numbers, np.int64) for numbers in (arity, pattern, weight_row, first)),
         bits,
         used,
         np.array(weights, np.int32).reshape(len(weights), codes.shape[1]),
         codes.astype(np.uint16),
-    ]
-    body = [np.ascontiguousarray(section).ravel().view(np.uint8) for section in sections]
-    header = np.zeros(HEADER, np.int64)
-    header[:7] = (*codes.shape, len(masks), len(weights), *bits.shape, 8 * HEADER + sum(map(len, body)))
-    return np.concatenate([header.view(np.uint8), *body])
+    )
 
 
 def level_sets(codes: Integers, arity: Integers) -> tuple[Integers, Words]:
@@ -192,46 +176,19 @@ def as_bits(rows: NDArray[np.bool_]) -> Words:
     return np.packbits(np.pad(rows, (0, -len(rows) % 512)), bitorder="little").view(np.uint64)
 
 
-if numba.config.DISABLE_JIT:
-
-    def pointed(pointer: Any, size: int) -> NDArray[Any]:
-        """Without a compiler there are no pointers, but the arrays themselves."""
-        return np.asarray(pointer[:size])
-
-else:
-
-    @kernel
-    def pointed(pointer: Any, size: int) -> NDArray[Any]:
-        """Return the array that begins at a pointer."""
-        array: NDArray[Any] = carray(pointer, (size,))
-        return array
-
-
 @kernel
 def unpack(content: Bytes) -> Table:
     """Take a content apart, without copying it."""
-    header = pointed(content, 8 * HEADER).view(np.int64)
-    n, rows, groups, weighted, levels, words = header[0], header[1], header[2], header[3], header[4], header[5]
-    memory = pointed(content, header[6])
-    ess = int64(8 * HEADER)
-    arity = ess + 8
-    pattern = arity + 8 * n
-    weight_row = pattern + 8 * n
-    first = weight_row + 8 * groups
-    bits = first + 8 * n
-    used = bits + 8 * levels * words
-    weights = used + 8 * groups * words
-    codes = weights + 4 * weighted * rows
     return Table(
-        memory[ess:arity].view(np.float64)[0],
-        memory[arity:pattern].view(np.int64),
-        memory[pattern:weight_row].view(np.int64),
-        memory[weight_row:first].view(np.int64),
-        memory[first:bits].view(np.int64),
-        memory[bits:used].view(np.uint64).reshape(levels, words),
-        memory[used:weights].view(np.uint64).reshape(groups, words),
-        memory[weights:codes].view(np.int32).reshape(weighted, rows),
-        memory[codes:].view(np.uint16).reshape(n, rows),
+        packed(content, 0).view(np.float64)[0],
+        packed(content, 1).view(np.int64),
+        packed(content, 2).view(np.int64),
+        packed(content, 3).view(np.int64),
+        packed(content, 4).view(np.int64),
+        packed(content, 5).view(np.uint64).reshape(packed_shape(content, 5)),
+        packed(content, 6).view(np.uint64).reshape(packed_shape(content, 6)),
+        packed(content, 7).view(np.int32).reshape(packed_shape(content, 7)),
+        packed(content, 8).view(np.uint16).reshape(packed_shape(content, 8)),
     )
 
 
@@ -291,7 +248,6 @@ def count_combinations(table: Table, family: Integers, weights: Integers) -> tup
 
 @kernel
 def fits_table(cells: float, rows: int) -> bool:
-    """Is a table of so many cells short beside the data?"""
     return cells <= TABLE_CELLS + TABLE_SHARE * rows
 
 

@@ -8,38 +8,68 @@ from __future__ import annotations
 import ctypes
 import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
 import numpy as np
-from numba import carray
+from numpy.typing import NDArray
 
 from parnidag._util.checks import is_number
+from parnidag._util.text import one_line
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.kernels.by_address import SIGNATURE, address_of
+from parnidag.kernels.by_address import SIGNATURE, address_of, pack_arrays, packed, packed_shape, pointed
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Floats
+from parnidag.scores.base import Patterns, Score, refuse_interventions
 
 MOST_KNOWN = 1_000_000
 """Answers that are remembered across chains and tables."""
-HEADER = 24
-"""Bytes before the numbers of a content: its rows and columns, and what went wrong."""
+MOST_NAMED = 16
+"""Parents of a set in trouble that are remembered."""
+TROUBLE, NODE, COUNT, PARENTS = range(4)
+"""Places of what is remembered of trouble: its kind, the node, how many parents, and which."""
+RECORD = PARENTS + MOST_NAMED
 FINE, NO_SCORE, RAISED = 0, 1, 2
 
 
-class OwnScore:
+class OwnScore(Score):
     """What users' scores have in common: in another process they arrive once, however often they are sent.
 
     There the function is compiled, and its answers are remembered, from one segment of a chain to the next.
     """
 
+    name: str
+
     def __init__(self) -> None:
         self._token = uuid.uuid4().hex
 
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        """Return the table that holds the function's address and what it reads."""
+        refuse_interventions(self, data)
+        return function_table(data.n_nodes, self.function(), self._read_by_function())
+
+    def _read_by_function(self) -> Bytes:
+        return np.zeros(1, np.uint8)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _arrive, (self._token, type(self), self.__getstate__())
+
+    def describe(self) -> dict[str, object]:
+        return {"name": type(self).__name__, "function": self.name}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def _failed(self, what: str, node: int, parents: Sequence[int]) -> ParnidagError:
+        """Return the error that says where the function went wrong."""
+        more = ", …" if len(parents) == MOST_NAMED else ""
+        given = f"[{', '.join(map(str, parents))}{more}]"
+        return ParnidagError(
+            f"the score {self.name} {what} for node {node} given {given}; it must return a number, or −inf for what is "
+            "impossible"
+        )
 
 
 _ARRIVED: dict[str, Any] = {}
@@ -84,15 +114,10 @@ class PythonScore(OwnScore):
             raise ParnidagError(f"function must be callable as function(node, parents), got {function!r}")
         super().__init__()
         self._python = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self._errors: list[BaseException] = []
         self._callback: tuple[int, object] | None = None
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
-
-    def table(self, data: Data) -> ScoreTable:
-        """Return the table that holds the function's address."""
-        refuse_interventions(data, self)
-        return function_table(data.n_nodes, self.function(), np.zeros(1, np.uint8))
 
     def function(self) -> int:
         """Return the address under which compiled code calls back."""
@@ -100,28 +125,34 @@ class PythonScore(OwnScore):
             self._callback = self._as_callback()
         return self._callback[0]
 
+    def _answer(self, node: int, parents: tuple[int, ...]) -> float:
+        try:
+            answer = self._python(node, parents)
+            value = float(answer) if is_number(answer) else math.nan
+        except Exception as error:
+            raise self._failed(f"raised {_shown(error)}", node, parents) from error
+        if math.isnan(value) or value == math.inf:
+            raise self._failed(f"gave {one_line(repr(answer), 80)}", node, parents)
+        return value
+
     def _as_callback(self) -> tuple[int, object]:
         def ask(node: int, parents: Any, count: int, content: Any) -> float:
-            question = int(node), tuple(int(parents[k]) for k in range(count))
-            if question in self._known:
-                return self._known[question]
-            if self._errors:
-                return -math.inf
+            # Compiled code cannot raise, so errors are kept for `check`, Ctrl-C at any place among them.
             try:
-                answer = self._python(*question)
-                if not is_number(answer) or math.isnan(answer) or answer == math.inf:
-                    raise ParnidagError(
-                        f"the score {self.name} must be a number or −inf, got {answer!r} for node {question[0]} given "
-                        f"{list(question[1])}"
-                    )
-                value = float(answer)
-            except BaseException as error:  # compiled code cannot raise: kept for later
+                question = int(node), tuple(int(parents[k]) for k in range(count))
+                known = self._known.get(question)
+                if known is not None:
+                    return known
+                if self._errors:
+                    return -math.inf
+                value = self._answer(*question)
+                if len(self._known) == MOST_KNOWN:
+                    self._known.clear()
+                self._known[question] = value
+                return value
+            except BaseException as error:
                 self._errors.append(error)
                 return -math.inf
-            if len(self._known) == MOST_KNOWN:
-                self._known.clear()
-            self._known[question] = value
-            return value
 
         if numba.config.DISABLE_JIT:
             return address_of(ask), ask
@@ -132,21 +163,13 @@ class PythonScore(OwnScore):
         return int(ctypes.cast(callback, ctypes.c_void_p).value or 0), callback
 
     def check(self, content: Bytes) -> None:
-        """Raise what the function raised."""
-        if self._errors:
-            error = self._errors[0]
-            self._errors.clear()
+        """Raise what the function raised, but Ctrl-C and the end of the process before anything else."""
+        errors, self._errors[:] = list(self._errors), []
+        for error in sorted(errors, key=lambda error: isinstance(error, Exception)):
             raise error
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "PythonScore", "function": self.name}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_errors": [], "_callback": None, "_known": {}}
-
-    def __repr__(self) -> str:
-        return f"PythonScore({self.name})"
 
 
 class Compiled(OwnScore):
@@ -184,77 +207,75 @@ class Compiled(OwnScore):
             raise ParnidagError(f"content must be a 2-D array of numbers, got {np.ndim(content)}-D")
         super().__init__()
         self._python, self.content = plain, numbers
-        self.name = name or getattr(plain, "__name__", type(plain).__name__)
+        self.name = name or str(getattr(plain, "__name__", type(plain).__name__))
         self._compiled: Any = None
 
-    def table(self, data: Data) -> ScoreTable:
-        """Return the table that holds the function's address and what it reads."""
-        refuse_interventions(data, self)
-        return function_table(data.n_nodes, self.function(), _packed(self.content))
+    def _read_by_function(self) -> Bytes:
+        return pack_arrays(np.zeros(RECORD, np.int64), self.content)
 
     def function(self) -> int:
-        """Return the address of the compiled function in this process."""
         if self._compiled is None:
-            self._compiled = _compile(self._python)
+            try:
+                self._compiled = _compile(self._python)
+            except Exception as error:  # Numba has many, and its own bugs show as any other
+                raise ParnidagError(
+                    f"Numba cannot compile the score {self.name}: {one_line(error, 400)}; use the part of Python that "
+                    "Numba knows, or PythonScore"
+                ) from error
         return address_of(self._compiled)
 
     def check(self, content: Bytes) -> None:
         """Raise an error if the function raised one, or gave no score, in compiled code."""
-        trouble = int(content[:HEADER].view(np.int64)[2])
-        if trouble != FINE:
-            what = "raised an exception" if trouble == RAISED else "gave NaN or +inf"
-            raise ParnidagError(
-                f"the score {self.name} {what}; it must return a number, or −inf for what is impossible"
-            )
+        start = int(content[:8].view(np.int64)[0])
+        record = content[start : start + 8 * RECORD].view(np.int64)
+        trouble, node, count = record[TROUBLE], int(record[NODE]), int(record[COUNT])
+        parents = record[PARENTS : PARENTS + min(count, MOST_NAMED)].copy()
+        if trouble == NO_SCORE:
+            raise self._failed("gave NaN or +inf", node, parents.tolist())
+        if trouble == RAISED:
+            cause = self._raised_again(node, parents) if count <= MOST_NAMED else None
+            what = "raised an exception" if cause is None else f"raised {_shown(cause)}"
+            raise self._failed(what, node, parents.tolist()) from cause
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Compiled", "function": self.name}
+    def _raised_again(self, node: int, parents: NDArray[np.int64]) -> Exception | None:
+        """Return what the function raises as plain Python: compiled code cannot hand it on."""
+        try:
+            self._python(node, parents, self.content)
+        except Exception as error:
+            return error
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_compiled": None}
 
-    def __repr__(self) -> str:
-        return f"Compiled({self.name})"
 
-
-def refuse_interventions(data: Data, score: OwnScore) -> None:
-    """Refuse data with interventions, which a score of the user's would silently ignore."""
-    if data.has_interventions:
-        raise ParnidagError(
-            f"{score!r} is a score of your own, which is not told of interventions: leave out the rows inside the "
-            "function, and pass the data without interventions="
-        )
-
-
-def _packed(content: Floats) -> Bytes:
-    shape = np.array([*content.shape, FINE], np.int64)
-    return np.concatenate([shape.view(np.uint8), content.ravel().view(np.uint8)])
+def _shown(error: Exception) -> str:
+    return f"{type(error).__name__}: {one_line(error)}" if str(error) else type(error).__name__
 
 
 def _compile(function: Callable[..., float]) -> Any:
     if numba.config.DISABLE_JIT:
+        inner: Any = function
+    else:
+        inner = numba.njit(nogil=True, error_model="numpy")(function)
 
-        def plain(node: int, parents: Any, count: int, content: Any) -> float:
-            rows, columns, _ = content[:HEADER].view(np.int64)
-            return float(function(node, parents[:count], content[HEADER:].view(float).reshape(rows, columns)))
-
-        return plain
-    inner = numba.njit(nogil=True, error_model="numpy")(function)
-
-    @numba.cfunc(SIGNATURE, error_model="numpy")
     def score(node: int, parents: Any, count: int, content: Any) -> float:
-        shape = carray(content, (HEADER,)).view(np.int64)
-        rows, columns = shape[0], shape[1]
-        numbers = carray(content, (HEADER + 8 * rows * columns,))[HEADER:].view(np.float64)
-        value = -np.inf
+        record, given = packed(content, 0).view(np.int64), pointed(parents, count)
+        numbers = packed(content, 1).view(np.float64).reshape(packed_shape(content, 1))
+        value, trouble = -np.inf, FINE
         try:
-            value = inner(node, carray(parents, (count,)), numbers.reshape(rows, columns))
+            value = inner(node, given, numbers)
         except Exception:  # there is nobody to raise it to here: `check` does
-            shape[2] = RAISED
+            trouble = RAISED
         if value != value or value == np.inf:
-            shape[2] = NO_SCORE
-            value = -np.inf
-        return value
+            trouble = NO_SCORE
+        if trouble == FINE:
+            return value
+        if record[TROUBLE] == FINE:  # the first trouble is reported
+            record[NODE], record[COUNT] = node, count
+            for k in range(min(count, MOST_NAMED)):
+                record[PARENTS + k] = given[k]
+            record[TROUBLE] = trouble
+        return -np.inf
 
-    return score
+    return score if numba.config.DISABLE_JIT else numba.cfunc(SIGNATURE, error_model="numpy")(score)

@@ -1,6 +1,6 @@
 """Scores for linear relations with Gaussian noise: the paper's, Zellner's g-prior, BGe and BIC.
 
-All are matrices and coefficients for the one kernel in `gaussian` (see `table` for its formula).
+All are matrices and coefficients for the one kernel in `kernels.local_score` (`kernels.problem` has its formula).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from parnidag._util.checks import is_number, number
 from parnidag._util.text import shorten
 from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
-from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Floats, Integers
+from parnidag.scores.base import Patterns, Score
 
 LEAST_G, MOST_G = 1e-8, 1e12
 """Slab variances between which the arithmetic is sound."""
@@ -46,12 +46,11 @@ class Moments(NamedTuple):
         return np.asarray(self.grams[self.pattern, nodes, nodes])
 
 
-def standardised_moments(data: Data) -> Moments:
+def standardised_moments(data: Data, patterns: Patterns) -> Moments:
     """Return the moments of the columns in units of their standard deviation over all rows."""
-    pattern, groups = data.patterns()
-    grams = [data.scaled_gram(rows) for rows in groups]
-    counts = [data.count_rows(rows) for rows in groups]
-    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
+    grams = [data.scaled_gram(rows) for rows in patterns.rows]
+    counts = [data.count_rows(rows) for rows in patterns.rows]
+    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), patterns.of_node)
 
 
 def without_flat_columns(grams: Floats) -> Floats:
@@ -67,9 +66,12 @@ def columns_up_to(n: int) -> Floats:
     return np.arange(n, dtype=float)
 
 
+def check_positive(value: object, argument: str, what: str = "") -> None:
+    number(value, argument, least=LEAST_G, most=MOST_G, what=f"a positive number{what}")
+
+
 def check_slab(g: object, argument: str = "g") -> None:
-    """Refuse a slab variance that is no positive number."""
-    number(g, argument, least=LEAST_G, most=MOST_G, what="a positive number (the slab variance)")
+    check_positive(g, argument, " (the slab variance)")
 
 
 def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "g") -> None:
@@ -81,16 +83,8 @@ def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "
         )
 
 
-class GaussianFamily:
-    """What the scores of the family have in common."""
-
-    def function(self) -> int:
-        """There is no function of their own."""
-        return NO_FUNCTION
-
-
 @dataclass(frozen=True)
-class Gaussian(GaussianFamily):
+class Gaussian(Score):
     """The paper's score: spike-and-slab linear regression of each node on its parents (Appendix A).
 
     Coefficients have the prior Normal(0, g σ²), noise variances p(σ²) ∝ 1/σ²; both are integrated out. The columns are
@@ -114,9 +108,8 @@ class Gaussian(GaussianFamily):
     def __post_init__(self) -> None:
         check_slab(self.g)
 
-    def table(self, data: Data) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
-        moments = standardised_moments(data)
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        moments = standardised_moments(data, patterns)
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.empty((len(rows), 3, data.n_nodes))
         coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log(float(self.g))
@@ -125,10 +118,6 @@ class Gaussian(GaussianFamily):
         shifted = moments.grams + np.eye(data.n_nodes) / float(self.g)
         refuse_wide_slab(shifted, rows, float(self.g))
         return gaussian_table(shifted, moments.own(), coefficients, moments.pattern)
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Gaussian", "g": float(self.g)}
 
 
 def flat_constant(rows: Floats) -> Floats:
@@ -180,7 +169,7 @@ def _sets_to_check(gram: Floats, rows: int, spare: int) -> Iterator[Sequence[int
 
 
 @dataclass(frozen=True)
-class GPrior(GaussianFamily):
+class GPrior(Score):
     """Zellner's g-prior: coefficients are Normal(0, g σ² (XᵀX)⁻¹), so that their scale follows the data's.
 
     The remark of the paper's Appendix A. Otherwise as `Gaussian`; it is not score-equivalent either. Sets of N − 1 or
@@ -205,9 +194,8 @@ class GPrior(GaussianFamily):
         if self.g is not None:
             check_slab(self.g)
 
-    def table(self, data: Data) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
-        moments = standardised_moments(data)
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        moments = standardised_moments(data, patterns)
         g = float(data.n_rows if self.g is None else self.g)
         spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
         refuse_dependent(data, moments, spare, "they have no g-prior; use another score, such as Gaussian")
@@ -218,22 +206,17 @@ class GPrior(GaussianFamily):
         coefficients[:, 2] = -rows / 2
         return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern, mix=g / (1 + g))
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "GPrior", "g": None if self.g is None else float(self.g)}
-
 
 @dataclass(frozen=True)
-class BIC(GaussianFamily):
+class BIC(Score):
     """The Bayesian information criterion of linear regressions, −BIC/2: an approximation that needs no prior.
 
     It is the largest log likelihood of the standardised columns less ½ log N for every coefficient, intercept and
     variance; graphs that imply the same independences score the same. Sets of N − 1 or more parents are ruled out.
     """
 
-    def table(self, data: Data) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
-        moments = standardised_moments(data)
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
+        moments = standardised_moments(data, patterns)
         refuse_dependent(data, moments, 0, "their BIC is infinite; use another score")
         q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
         coefficients = np.zeros((len(rows), 3, data.n_nodes))
@@ -242,13 +225,9 @@ class BIC(GaussianFamily):
         coefficients[:, 2] = -rows / 2
         return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern)
 
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "BIC"}
-
 
 @dataclass(frozen=True)
-class BGe(GaussianFamily):
+class BGe(Score):
     """Bayesian Gaussian score-equivalent: a normal-Wishart prior on mean and precision of all nodes together.
 
     The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42), on
@@ -291,13 +270,14 @@ class BGe(GaussianFamily):
             if not is_number(self.mean):
                 object.__setattr__(self, "mean", numbers)
 
-    def table(self, data: Data) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         n, alpha_mu = data.n_nodes, float(self.alpha_mu)
         alpha_w = n + alpha_mu + 1 if self.alpha_w is None else float(self.alpha_w)
         if alpha_w <= n + 1:
             raise ParnidagError(f"alpha_w must be more than n + 1 = {n + 1} for {n} nodes, got {self.alpha_w!r}")
-        pattern, grams, means, rows = self._moments(data)
+        moments_of = data.scaled_moments if self.standardise else data.centred_gram
+        grams, means = map(np.array, zip(*map(moments_of, patterns.rows), strict=True))
+        rows = np.array([data.count_rows(rows) for rows in patterns.rows], float)
         prior_scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
         off = means - self._prior_mean(n)
         weight = (rows * alpha_mu / (rows + alpha_mu))[:, None, None]
@@ -321,38 +301,14 @@ class BGe(GaussianFamily):
         )
         coefficients[:, 1] = -0.5
         coefficients[:, 2] = -after
-        nodes = np.arange(n)
-        return gaussian_table(matrices, matrices[pattern, nodes, nodes], coefficients, pattern)
-
-    def _moments(self, data: Data) -> tuple[Integers, Floats, Floats, Floats]:
-        """Return the groups of nodes, and for each its centred cross products, means and number of rows."""
-        pattern, groups = data.patterns()
-        moments = data.scaled_moments if self.standardise else data.centred_gram
-        grams, means = zip(*(moments(rows) for rows in groups), strict=True)
-        counts = np.array([data.count_rows(rows) for rows in groups], float)
-        return pattern, np.array(grams), np.array(means), counts
+        own = matrices[patterns.of_node, np.arange(n), np.arange(n)]
+        return gaussian_table(matrices, own, coefficients, patterns.of_node)
 
     def _prior_mean(self, n: int) -> Floats:
         mean = np.asarray(0.0 if self.mean is None else self.mean, float)
         if mean.shape not in ((), (n,)):
-            raise ParnidagError(f"mean must be one number or {n} of them, one a node, got {mean.size}")
+            raise ParnidagError(f"mean must be one number or {n} of them, one for each node, got {mean.size}")
         return np.broadcast_to(mean, (n,))
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        mean = self.mean if self.mean is None or is_number(self.mean) else list(self.mean)  # type: ignore[arg-type]
-        return {
-            "name": "BGe",
-            "alpha_mu": float(self.alpha_mu),
-            "alpha_w": None if self.alpha_w is None else float(self.alpha_w),
-            "mean": mean,
-            "standardise": self.standardise,
-        }
-
-
-def check_positive(value: object, argument: str) -> None:
-    """Refuse what is no positive number."""
-    number(value, argument, least=LEAST_G, most=MOST_G, what="a positive number")
 
 
 def as_numbers(given: object) -> tuple[float, ...]:

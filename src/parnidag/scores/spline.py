@@ -13,8 +13,8 @@ from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Flags, Floats, Integers
+from parnidag.scores.base import Patterns, Score
 from parnidag.scores.gaussian import (
-    GaussianFamily,
     Moments,
     check_slab,
     flat_constant,
@@ -28,7 +28,7 @@ MOST_MEMORY = 4e9
 
 
 @dataclass(frozen=True)
-class Spline(GaussianFamily):
+class Spline(Score):
     """Additive regressions: every node is a sum of smooth functions of its parents, plus Gaussian noise.
 
     A parent enters as `df` columns: itself, and df − 1 natural cubic splines with knots at its quantiles, made
@@ -61,19 +61,17 @@ class Spline(GaussianFamily):
         check_slab(self.g)
         check_slab(self.g_curve, "g_curve")
 
-    def table(self, data: Data) -> ScoreTable:
-        """Reduce the data to the matrices and coefficients of this score."""
+    def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         data.require_rows("scores.Spline")
         n, df = data.n_nodes, int(self.df)
-        pattern, groups = data.patterns()
-        masks = [None if rows is None else data.codes_used(rows) for rows in groups]
+        masks = [None if rows is None else data.codes_used(rows) for rows in patterns.rows]
         if 8.0 * len(masks) * (n * (df + 1)) ** 2 > MOST_MEMORY:
             raise ParnidagError(
                 f"Spline(df={df}) on {n} nodes needs {len(masks)} matrices of {n * (df + 1)} columns, "
                 "more than 4 GB; use a smaller df"
             )
         columns = _columns(data.standardised_values(), df)
-        moments = _moments(columns, pattern, masks)
+        moments = _moments(columns, patterns.of_node, masks)
         parents, rows = np.arange(n * df + 1) / df, moments.counts[:, None]
         coefficients = np.empty((len(masks), 3, n * df + 1))
         slabs = math.log(float(self.g)) + (df - 1) * math.log(float(self.g_curve))
@@ -83,11 +81,7 @@ class Spline(GaussianFamily):
         shift = np.concatenate([np.zeros(n), np.tile(np.r_[1 / self.g, np.full(df - 1, 1 / self.g_curve)], n)])
         matrices = moments.grams + np.diag(shift)
         refuse_wide_slab(matrices[:, n:, n:], rows, float(max(self.g, self.g_curve)), "g or g_curve")
-        return gaussian_table(matrices, moments.own(), coefficients, pattern, width=df)
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": "Spline", "df": int(self.df), "g": float(self.g), "g_curve": float(self.g_curve)}
+        return gaussian_table(matrices, moments.own(), coefficients, patterns.of_node, width=df)
 
 
 def _columns(straight: Floats, df: int) -> Floats:
