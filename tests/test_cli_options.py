@@ -118,5 +118,4 @@ def test_moves_reach_the_result_end_to_end(table, capsys):
     assert cli.run([*short, "--moves", "adr=1,exchange=1"]) == 0
     posterior = parnidag.load(table.parent / "posterior.nc")
     assert posterior.settings["sampler"]["moves"] == {"adr": 0.5, "exchange": 0.5}
-    assert set(posterior.diagnostics().move_cost) == {"adr", "exchange"}
     assert set(posterior.diagnostics().move_acceptance) == {"add", "delete", "reverse", "exchange"}

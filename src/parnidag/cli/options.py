@@ -149,7 +149,7 @@ class SamplingOptions:
 
     moves: Annotated[str | None, Parameter(metavar="MOVES")] = None
     """What an iteration of PARNI is: "mixed", "paper" for the paper's algorithm alone, or weights such as
-    parni=0.5,adr=0.3,exchange=0.2 (also swap_parent, node_swap, edge_reversal, regroup). Default: "mixed"."""
+    parni=0.5,adr=0.3,exchange=0.2 (an unknown move lists all of them). Default: "mixed"."""
 
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1

@@ -24,6 +24,7 @@ from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import NOBODY, family_score, write_family
 from parnidag.kernels.types import Bytes, Codes, Floats, int64
+from parnidag.moves.move import Move
 from parnidag.target import Target
 
 PAIRS_A_NODE = 2
@@ -139,3 +140,6 @@ def score_in_place(dag: Dag, swap: NodeSwap, node: int, other: int) -> float:
         write_family(dag, other, NOBODY, NOBODY)
     swap.scores[node] = family_score(dag, node, dag.degree[other])
     return swap.scores[node] - dag.local[node]
+
+
+MOVE = Move("node_swap", "let two nodes exchange their roles", node_swap_move, make_node_swap, open_node_swap)

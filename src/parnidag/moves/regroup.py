@@ -38,6 +38,7 @@ from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parent
 from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
 from parnidag.kernels.random import below, choose, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
+from parnidag.moves.move import Move
 from parnidag.moves.orphans import (
     ChildLists,
     holds_parents,
@@ -314,3 +315,14 @@ def same_parents(dag: Dag, node: int, family: Codes, degree: int) -> bool:
     for k in range(degree):
         same &= dag.parents[node, k] == family[k]
     return same
+
+
+MOVE = Move(
+    "regroup",
+    "let up to four neighbouring nodes choose their parents anew at once",
+    regroup_move,
+    make_regroup,
+    open_regroup,
+    needs_tables=True,
+    burst=False,
+)

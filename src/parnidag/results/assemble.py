@@ -56,7 +56,6 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         "caveats": run.caveats,
         "interrupted": run.interrupted,
         "stopped_by": run.stopped,
-        "move_costs": run.sampler.costs(run.target, run.logs[0].chain),
         "timings": {**run.timings, "total": seconds},
     }
     return RunRecord(

@@ -74,10 +74,6 @@ class RestrictedSampler:
         """Return nothing: there is nothing to tune."""
         return {}
 
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return nothing: kinds of moves are not timed."""
-        return {}
-
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         return {"name": self.name, **asdict(self)}

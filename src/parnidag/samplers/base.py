@@ -146,10 +146,6 @@ class Sampler(Protocol):
         """Return present values worth showing, such as ω."""
         ...
 
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return the microseconds of CPU time that each kind of move takes; nothing if there is no way to tell."""
-        ...
-
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         ...

@@ -20,6 +20,7 @@ from parnidag.moves.node_swap import NodeSwapArrays
 from parnidag.moves.orphans import ChildLists
 from parnidag.moves.regroup import RegroupArrays
 from parnidag.moves.reversal import ReversalArrays
+from parnidag.moves.single_edge import CountArrays
 from parnidag.samplers._graphs_of_orders import GraphDraw
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
 from parnidag.samplers.order import OrderState
@@ -151,6 +152,7 @@ KEPT: dict[type, Kept] = {
     MixtureArrays: Kept(("tried", "accepted"), _counters),
     RegroupArrays: Kept(("outside",), _counters),
     ReversalArrays: Kept(("outside",), _counters),
+    CountArrays: Kept(("tried", "accepted"), _counters),
     MoveCounts: Kept(("tried", "accepted"), _counters),
     ReversalState: Kept(("tried", "accepted"), _counters),
     OrderArrays: Kept(("order", "level", "values", "tried", "accepted"), _sound_order),

@@ -16,9 +16,16 @@ from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.types import is_number
-from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
 from parnidag.samplers.parni.adaptation import make_parni
-from parnidag.samplers.parni.mixture import COUNTED, TABLED, advance_chain, make_mixture, move_costs, move_weights
+from parnidag.samplers.parni.mixture import (
+    MOVES,
+    TABLED,
+    advance_chain,
+    make_mixture,
+    mixture_totals,
+    move_weights,
+)
 from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.space.default import FEW_NODES
@@ -55,12 +62,10 @@ class PARNI:
     moves
         What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture (up to 12
         nodes mostly PARNI's own, see docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
-        moves are ``parni``, ``adr`` (add, delete or reverse an edge), ``exchange`` (turn an edge round and exchange the
-        parents of its nodes), ``swap_parent`` (another node in the place of one parent), ``node_swap`` (two nodes
-        exchange their roles), ``edge_reversal`` (see `REV`) and ``regroup`` (up to four neighbouring nodes choose their
-        parents anew at once). An iteration makes a single move of the first and the last two kinds, and about as many
-        of the others as PARNI evaluates neighbourhoods. Every move, and so every mixture, leaves the posterior
-        invariant.
+        moves are:
+        {moves}
+        Those marked "once" are made once in an iteration, the others about as often as PARNI evaluates neighbourhoods.
+        Every move, and so every mixture, leaves the posterior invariant.
 
     Examples
     --------
@@ -157,28 +162,12 @@ class PARNI:
         return advance_chain(target, chain, steps)
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return moves tried and accepted, in all and by kind; of PARNI's own every block counts (gibbs) or none.
-
-        With the printed kernel a whole iteration counts as one try.
-        """
-        tried, accepted = chain.own.mixture.tried.copy(), chain.own.mixture.accepted.copy()
-        iterations = int(tried[0])
-        tried[0], accepted[0], evaluations = chain.own.parni.integers[4:7]
-        totals = move_totals(COUNTED, tried, accepted)
-        if iterations:
-            totals |= {"parni_iterations": float(iterations), "evaluations": float(evaluations)}
-        for name, move in (("regroup", chain.own.regroup), ("edge_reversal", chain.own.reversal)):
-            if move is not None and f"{name}_tried" in totals:
-                totals[f"{name}_outside"] = float(move.outside[0])
-        return totals
+        """Return moves tried and accepted, in all and by kind; see `mixture_totals`."""
+        return mixture_totals(chain.own)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return ω."""
         return {"omega": float(chain.own.parni.floats[0])} if chain.own.mixture.weights[0] > 0.0 else {}
-
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return the microseconds that a move of each kind takes where the chain stands."""
-        return move_costs(target, chain)
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
@@ -199,3 +188,7 @@ class PARNI:
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
+
+
+_LISTED = "".join(f"\n        - ``{move.name}``: {move.about}{'' if move.burst else ' (once)'}" for move in MOVES)
+PARNI.__doc__ = (PARNI.__doc__ or "").replace("        {moves}", f"{_LISTED}\n")
