@@ -22,8 +22,8 @@ from parnidag.kernels import random as _random
 from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import make_scratch
 from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.tables.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
 from parnidag.tables.partitions import exact_value, make_partition, open_partition, value_after, value_all
@@ -138,7 +138,7 @@ def test_values_are_right_whatever_the_range_of_scores(name, far):
     walk = make_partition(layers(tables.target.required), MOVE_WEIGHTS)
     worst = np.zeros(3)
     exact, bounds = compare_values(
-        tables.arrays, make_draws(tables), walk, _random.random_state(1, 0), np.int64(2000), worst
+        tables.arrays, draw_arrays(tables.arrays), walk, _random.random_state(1, 0), np.int64(2000), worst
     )
     scale = abs(tables.arrays.scores[np.isfinite(tables.arrays.scores)]).max()
     assert worst[0] < LOST_DIGITS + 10.0 * np.finfo(float).eps * scale

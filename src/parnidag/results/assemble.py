@@ -45,6 +45,8 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         "versions": software(),
         "method": "MCMC",
         "sampler": run.sampler.describe(),
+        "restricted": run.sampler.restricted,
+        "alternatives": run.sampler.alternatives,
         **run.target.settings,
         "draws": plan.draws,
         "tune": plan.tune,

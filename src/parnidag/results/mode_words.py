@@ -85,12 +85,12 @@ def separation(groups: Sequence[ModeGroup], chain_groups: Sequence[Sequence[int]
     )
 
 
-def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any]) -> list[str]:
+def separation_advice(groups: Sequence[ModeGroup], settings: dict[str, Any]) -> list[str]:
     """Say what separated modes mean for the result, and what to try."""
     separated = [group for group in groups if group.kind == "separated"]
     stayed = all(group.by_start for group in separated)
     reason = "each chain stays where it started, and a longer run" if stayed else "a longer run"
-    advice = [f"{reason} would hardly help: try {_other_samplers(sampler)}, and more chains to find more of the modes"]
+    advice = [f"{reason} would hardly help: try {_other_samplers(settings)}, and more chains to find more of the modes"]
     heights = _about_heights(separated[0])
     if heights:
         where = "" if len(separated) == 1 else f"at {node_list(separated[0].nodes)} "
@@ -98,22 +98,11 @@ def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any]) -> l
     return advice
 
 
-def _other_samplers(sampler: dict[str, Any]) -> str:
-    """Name samplers that cross between modes more easily than the one that was used."""
-    name = sampler.get("name")
-    try_next = []
-    if name != "PARNI":
-        try_next.append("samplers.PARNI()")
-    elif _paper_alone(sampler.get("moves")) or sampler.get("eta") == "paper" or sampler.get("kernel") == "printed":
-        try_next.append("samplers.PARNI() with its default moves")
-    if name != "PartitionMCMC":
-        try_next.append("samplers.PartitionMCMC()")
-    return " or ".join(try_next)
-
-
-def _paper_alone(moves: object) -> bool:
-    """Are there no moves but PARNI's own?"""
-    return moves == "paper" or (isinstance(moves, dict) and len(moves) < 2)
+def _other_samplers(settings: dict[str, Any]) -> str:
+    """Name samplers that cross between modes more easily, by what the one that was used says of itself."""
+    used = dict(settings.get("sampler") or {}).get("name")
+    others = [f"samplers.{name}()" for name in ("PARNI", "PartitionMCMC") if name != used]
+    return " or ".join(settings.get("alternatives") or others)  # older results do not say it
 
 
 def _about_heights(group: ModeGroup) -> str:

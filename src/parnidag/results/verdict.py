@@ -98,7 +98,7 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
             f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
             "with more chains, or with another sampler"
         ]
-    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}))
+    advice = separation_advice(figures["modes"], dict(record.settings))
     slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
     if slow:
         advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")

@@ -25,7 +25,7 @@ from parnidag.run.plan import Plan, merging
 from parnidag.samplers.base import Prepared, Sampler, new_chain
 from parnidag.samplers.state import MOST_COUNT, expected_shapes, restored_chain
 from parnidag.space.search_space import SearchSpace
-from parnidag.tables.build import DEFAULT_MEMORY, build_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 MOST_BATCHES = 10_000
@@ -109,13 +109,13 @@ class Shared:
         tables = None
         if facts["tables"] is not None:
             # Kernels take for granted that there are sums, and as many extras as the sampler asked for.
-            if facts["tables"]["sums"] is not True or facts["tables"]["plus_one"] not in _allowed_extras(sampler):
+            if facts["tables"]["sums"] is not True or facts["tables"]["plus_one"] not in sampler.possible_extras:
                 raise container.damaged("tables of another kind", "shared")
             tables = build_tables(
                 target,
                 matrix("tables"),
                 plus_one=bool(facts["tables"]["plus_one"]),
-                memory=float(getattr(sampler, "memory", DEFAULT_MEMORY)),
+                memory=sampler.table_memory,
             )
         found = None if facts["found"] is None else _found_space(target, facts["found"])
         prepared = Prepared(
@@ -129,12 +129,6 @@ class Shared:
             target.check_graph(check_adjacency(graph, n, "a starting graph"), "a starting graph")
         space = None if facts["space"] is None else _space(target, facts["space"])
         return Shared(prepared, list(starts), space, matrix("prior", float))
-
-
-def _allowed_extras(sampler: Sampler) -> tuple[bool, ...]:
-    """Return whether the tables of a sampler may have extras, or must: those of PARNI never have."""
-    asked = getattr(sampler, "plus_one", False)
-    return (True, False) if asked is None else (bool(asked),)
 
 
 def _space(target: Target, described: dict[str, Any]) -> SearchSpace:

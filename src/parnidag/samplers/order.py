@@ -12,21 +12,20 @@ graph that agrees with many orders is drawn that much more often than its poster
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from parnidag.graphs.adjacency import Adjacency, random_topological_order
+from parnidag.graphs.adjacency import random_topological_order
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
-from parnidag.samplers._graphs_of_orders import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
-from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
+from parnidag.samplers.base import Asked, Chain, Prepared, move_totals
 from parnidag.space.expansion import check_expansion, expand
-from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
-from parnidag.tables.build import make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, draw_arrays, open_tables
 from parnidag.tables.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.target import Target
 
@@ -75,6 +74,8 @@ class OrderMCMC(DrawingSampler):
     50
     """
 
+    word: ClassVar[str] = "order"
+
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Put a new chain at a random order that agrees with its graph."""
         assert prepared.tables is not None
@@ -83,7 +84,7 @@ class OrderMCMC(DrawingSampler):
         order = random_topological_order(chain.graph.position != ABSENT, rng)
         chain.own = OrderState(
             make_order(order, SWAPS, RELOCATIONS),
-            make_draws(prepared.tables),
+            draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
             self.interval(target),
         )
@@ -138,37 +139,26 @@ class IterativeMCMC(OrderMCMC):
     threshold: float = 0.5
     max_candidates: int | None = None
 
+    word: ClassVar[str] = "iterative"
+    default_space: ClassVar[Literal["skeleton", "grown"]] = "skeleton"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_expansion(self.by, self.threshold, self.max_candidates)
 
-    @property
-    def default_space(self) -> Literal["skeleton", "grown"]:
-        """A skeleton: it is grown here."""
-        return "skeleton"
-
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Grow the search space and fill its tables; the first chain starts at the best graph found."""
-        with stages("search space"):
+        with asked.stages("search space"):
             space = expand(
                 target,
-                self.candidates(considered),
-                seed=seed,
+                self.candidates(asked.considered),
+                seed=asked.seed,
                 by=self.by,
                 threshold=float(self.threshold),
                 most_candidates=None if self.max_candidates is None else int(self.max_candidates),
-                memory=float(self.memory),
+                memory=self.table_memory,
             )
-        prepared = super().prepare(target, space.considered, seed, stages, chains=chains)
+        prepared = super().set_up(target, replace(asked, considered=space.considered))
         assert space.best is not None
         starts = [space.best, *prepared.starts[1:]] if prepared.starts else None
         return replace(prepared, space=space, starts=starts)

@@ -20,7 +20,7 @@ reversals keep it there, the partition of the result again follows R.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,10 +31,10 @@ from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.samplers._graphs_of_orders import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
+from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Chain, Prepared, move_totals
-from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, open_tables
-from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
+from parnidag.tables.build import CandidateTables
 from parnidag.tables.partition_moves import MOVE_WEIGHTS, MOVES, partition_step
 from parnidag.tables.partitions import (
     Partition,
@@ -85,6 +85,13 @@ class PartitionMCMC(DrawingSampler):
     50
     """
 
+    word: ClassVar[str] = "partition"
+
+    @property
+    def alternatives(self) -> list[str]:
+        """PARNI, whose moves cross other valleys."""
+        return ["samplers.PARNI()"]
+
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Put a new chain at the partition of its graph, less parents that the tables do not hold."""
         assert prepared.tables is not None
@@ -92,7 +99,7 @@ class PartitionMCMC(DrawingSampler):
         level = layers(held_graph(prepared.tables, chain.graph.position != ABSENT))
         chain.own = PartitionState(
             make_partition(level, MOVE_WEIGHTS),
-            make_draws(prepared.tables),
+            draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
             make_reversal(target),
             np.zeros(2, np.int64),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, leaf
 from parnidag.kernels.problem import Problem
@@ -17,7 +16,7 @@ from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recor
 from parnidag.kernels.types import Integers, int64, is_number
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
-from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, move_totals
 from parnidag.target import Target
 
 EXCHANGE = int64(len(MOVES))
@@ -33,13 +32,12 @@ class MoveCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _StructureSampler:
+class _StructureSampler(Sampler):
     """What MC3 and ADR share: everything but the proposal."""
 
     exchange: float = 0.0
 
     _reversals: ClassVar[bool]
-    default_space: ClassVar[Literal["none"]] = "none"
 
     def __post_init__(self) -> None:
         if not is_number(self.exchange) or not 0.0 <= self.exchange < 1.0:
@@ -48,29 +46,11 @@ class _StructureSampler:
                 f"graph), got {self.exchange!r}"
             )
 
-    @property
-    def name(self) -> str:
-        """Name for people."""
-        return type(self).__name__
-
-    def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 100 a node, at least 5000."""
-        return max(5000, 100 * n_nodes)
-
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Prepare nothing: these samplers propose every edge, and start without any but those required."""
-        if considered is not None:
+        if asked.considered is not None:
             raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
-        return Prepared(starts=[target.required] * chains)
+        return Prepared(starts=[target.required] * asked.chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its move counters."""
@@ -96,17 +76,9 @@ class _StructureSampler:
         """Return how often moves were tried and accepted, in all and by kind."""
         return move_totals(COUNTED, *chain.own)
 
-    def gauges(self, chain: Chain) -> dict[str, float]:
-        """Return nothing: there is nothing to tune."""
-        return {}
-
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         return {"name": self.name, "exchange": float(self.exchange)}
-
-    def caveats(self, prepared: Prepared) -> list[str]:
-        """Return nothing: the law is the posterior over all graphs."""
-        return []
 
 
 @dataclass(frozen=True)
@@ -128,6 +100,7 @@ class MC3(_StructureSampler):
     0.0
     """
 
+    word: ClassVar[str] = "mc3"
     _reversals: ClassVar[bool] = False
 
 
@@ -151,6 +124,7 @@ class ADR(_StructureSampler):
     ADR(exchange=0.1)
     """
 
+    word: ClassVar[str] = "adr"
     _reversals: ClassVar[bool] = True
 
 

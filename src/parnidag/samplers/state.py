@@ -21,7 +21,7 @@ from parnidag.moves.orphans import ChildLists
 from parnidag.moves.regroup import RegroupArrays
 from parnidag.moves.reversal import ReversalArrays
 from parnidag.moves.single_edge import CountArrays
-from parnidag.samplers._graphs_of_orders import GraphDraw
+from parnidag.samplers._on_tables import GraphDraw
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
 from parnidag.samplers.order import OrderState
 from parnidag.samplers.parni.adaptation import ParniArrays

@@ -39,8 +39,8 @@ from parnidag.samplers.parni.adaptation import (
 )
 from parnidag.samplers.parni.algorithm1 import parni_iteration
 from parnidag.space.default import FEW_NODES
-from parnidag.tables.arrays import TableArrays, open_tables
-from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.arrays import TableArrays, draw_arrays, open_tables
+from parnidag.tables.build import CandidateTables
 from parnidag.target import Target
 
 
@@ -139,7 +139,7 @@ def make_mixture(
     for move in OTHER_MOVES:
         possible = (tables is not None or not move.needs_tables) and (move.name in weights or not move.rare)
         own.append(move.make(target, parni.warm) if move.make and possible else None)
-    return MixedArrays._make([mixture, None if tables is None else make_draws(tables), *own])
+    return MixedArrays._make([mixture, None if tables is None else draw_arrays(tables.arrays), *own])
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:

@@ -1,22 +1,21 @@
 """PARNI-DAG: the pointwise adaptive random neighbourhood informed sampler, alone or mixed with other moves.
 
-Its settings, and how a chain is set up and advanced; an iteration itself is in `blocks`, the tuning parameters in
-`tuning`, the warm start in `space.warmstart`, the other moves in `moves`.
+Its settings, and how a chain is set up and advanced. An iteration is in `algorithm1`, the tuning parameters are in
+`adaptation`, the warm start in `warm_start`, where chains begin in `start`, the other moves in `parnidag.moves`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from parnidag.errors import ParnidagError
-from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.types import is_number
-from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
 from parnidag.samplers.parni.adaptation import make_parni
 from parnidag.samplers.parni.mixture import (
     MOVES,
@@ -35,10 +34,14 @@ from parnidag.target import Target
 MOST_EVALUATIONS = 1e300
 LEAST_KAPPA = 1e-8
 """Below this η could not be told from 0 or 1."""
+NEVER_FROZEN = (
+    'with adapt="always" PARNI goes on adapting while it samples, so its law is the posterior only in the limit of a '
+    'long run; adapt="tune" freezes it and is exact'
+)
 
 
 @dataclass(frozen=True)
-class PARNI:
+class PARNI(Sampler):
     """PARNI-DAG (Caron, Liang, Livingstone and Griffin, NeurIPS 2023), with its misprints corrected.
 
     Parameters
@@ -81,7 +84,9 @@ class PARNI:
     kappa: float | None = None
     moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
 
-    name = "PARNI"
+    word: ClassVar[str] = "parni"
+    default_space: ClassVar[Literal["skeleton"]] = "skeleton"
+    tunes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for argument, allowed in (
@@ -103,42 +108,35 @@ class PARNI:
         if not isinstance(self.moves, str):
             object.__setattr__(self, "moves", weights)
 
+    @property
+    def alternatives(self) -> list[str]:
+        """Partition MCMC, and the default moves where these settings are not those that mix best."""
+        plain = self.kernel == "printed" or self.eta == "paper" or len(move_weights(self.moves)) == 1
+        return [*["samplers.PARNI() with its default moves"] * plain, "samplers.PartitionMCMC()"]
+
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 20 a node, at least 500 and at most 10,000."""
+        """Return the default number of iterations between draws: 20 per node, at least 500 and at most 10,000."""
         return max(500, min(20 * n_nodes, 10_000))
 
-    @property
-    def default_space(self) -> Literal["skeleton"]:
-        """A skeleton: the initialiser grows it."""
-        return "skeleton"
-
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Find where each chain starts, grow the space that was not given, and compute the warm start π̃ (Appendix C).
 
         Without a space every node's candidates are all others, or none when that is too many.
         """
+        considered, given, chains = asked.considered, asked.given, asked.chains
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
         found = Initial([])
         if chains or not (given or holds_everything(target, considered)):
-            with stages("initialiser"):
-                found = initialise(target, considered, seed, max(chains, 1))
+            with asked.stages("initialiser"):
+                found = initialise(target, considered, asked.seed, max(chains, 1))
         if not given and found.space is not None:
             considered = found.space.considered
         tables = None
         if TABLED & move_weights(self.moves, target.n_nodes).keys():
-            with stages("tables"):
+            with asked.stages("tables"):
                 tables = build_tables(target, shared_candidates(target, considered, found.all_seen()), plus_one=False)
-        with stages("warm start"):
+        with asked.stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
         return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
 
@@ -178,8 +176,8 @@ class PARNI:
         return {"name": self.name, **settings}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Return nothing: the law is the posterior over all graphs."""
-        return []
+        """Say that a chain which never stops adapting is exact in the limit only; else the law is the posterior."""
+        return [NEVER_FROZEN] if self.adapt == "always" else []
 
     def _target_evaluations(self, n_nodes: int) -> float:
         if self.target_evaluations is None:
