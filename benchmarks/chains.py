@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.problems import Problem, simulated
 from parnidag.api import _make_space
 from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.declare import named
 from parnidag.run.loop import Run
 from parnidag.run.plan import Plan
 from parnidag.run.progress import make_progress
@@ -90,7 +91,7 @@ class Walk:
         taken = max(time.thread_time() - start, 1e-7)
         self.used += taken
         self.rate = float(np.clip(done / taken, self.rate / MOST_GROWTH, self.rate * MOST_GROWTH))
-        best = float(self.chain.recorder.floats[0])
+        best = float(named(self.chain.recorder).best_score)
         if best > self.climb[-1][1]:
             self.climb.append((self.used, best))
 

@@ -19,6 +19,7 @@ from test_sums import build, far_apart, rewritten
 import parnidag
 from parnidag import EdgePrior, ParnidagError
 from parnidag.kernels import random as _random
+from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import make_scratch
 from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
@@ -26,7 +27,14 @@ from parnidag.tables.arrays import draw_arrays, open_tables
 from parnidag.tables.build import build_tables
 from parnidag.tables.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
-from parnidag.tables.partitions import exact_value, make_partition, open_partition, value_after, value_all
+from parnidag.tables.partitions import (
+    close_partition,
+    exact_value,
+    make_partition,
+    open_partition,
+    value_after,
+    value_all,
+)
 from parnidag.target import lay_graph
 
 
@@ -41,7 +49,7 @@ def test_segment_lengths_and_processes_do_not_change_a_bit(table, monkeypatch):
 
 def assert_partition_is_consistent(walk, sets):
     """The lists agree with each other, and the stored sums with sums over permitted sets written out."""
-    level, parts = walk.level, int(walk.integers[0])
+    level, parts = walk.level, named(walk).parts
     assert sorted(walk.order.tolist()) == list(range(len(level)))
     assert (np.diff(level[walk.order]) >= 0).all()
     assert set(level.tolist()) == set(range(parts))
@@ -94,7 +102,7 @@ def test_partitions_as_fine_and_as_coarse_as_can_be():
     for _ in range(300):
         sampler.advance(target, chain, 7)
         assert_partition_is_consistent(chain.own.walk, sets)
-        counts[chain.own.walk.integers[0]] += 1
+        counts[named(chain.own.walk).parts] += 1
     assert counts[1:].min() >= 5
 
 
@@ -122,7 +130,7 @@ def compare_values(arrays, own, walk, rng, steps, worst):
         partition_step(rng, tables, run)
         for j in range(run.n):
             worst[2] = max(worst[2], abs(run.values[j] - exact_value(tables, np.int64(j), run.level)))
-    walk.integers[0] = run.parts
+    close_partition(run, walk)
     return exact, bounds
 
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import typing
-
 import numpy as np
 import pytest
 from test_edge_table import record_of_space
 
 from parnidag import samplers
-from parnidag.cli.options import SamplingOptions
 from parnidag.results.edge_table import considered_edges
 from parnidag.results.mode_words import _other_samplers
 from parnidag.samplers.base import Prepared, Sampler
 
 ALL = [getattr(samplers, name) for name in samplers.__all__]
-
-
-def test_every_sampler_has_its_word_on_the_command_line():
-    offered = typing.get_args(typing.get_type_hints(SamplingOptions)["sampler"])
-    assert sorted(offered) == sorted(sampler.word for sampler in ALL)
-    for sampler in ALL:
-        assert SamplingOptions(sampler=sampler.word).algorithm() == sampler()
 
 
 def test_only_samplers_that_keep_to_their_space_say_so():

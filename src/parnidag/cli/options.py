@@ -175,8 +175,14 @@ class SamplingOptions:
             return samplers.PARNI(**chosen_here)  # type: ignore[arg-type]
         for name, value in chosen_here.items():
             raise ParnidagError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
-        known = (getattr(samplers, name) for name in samplers.__all__)
-        chosen: dict[str, Callable[[], Sampler]] = {each.word: each for each in known}
+        chosen: dict[str, Callable[[], Sampler]] = {
+            "adr": samplers.ADR,
+            "mc3": samplers.MC3,
+            "rev": samplers.REV,
+            "order": samplers.OrderMCMC,
+            "partition": samplers.PartitionMCMC,
+            "iterative": samplers.IterativeMCMC,
+        }
         return chosen[self.sampler]()
 
     def files(self) -> list[Path]:

@@ -35,7 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parents
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.random import below, choose, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.move import Move
@@ -96,6 +97,9 @@ class Regroup(RegroupArrays):
     """The same as a struct."""
 
 
+open_regroup = opener(Regroup)
+
+
 def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
     """Return one chain's arrays; `likely` says how probable every edge is thought to be (n × n)."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
@@ -120,12 +124,6 @@ def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
         scores=np.zeros(LARGEST),
         outside=np.zeros(1, np.int64),
     )
-
-
-@kernel
-def open_regroup(arrays: RegroupArrays) -> Regroup:
-    """Build the struct on top of the arrays."""
-    return Regroup(*arrays)
 
 
 @kernel

@@ -35,7 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, drop_parents, odds, parent_of, take_parents
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
@@ -86,6 +87,9 @@ class Reversal(ReversalArrays):
     """The same as a struct."""
 
 
+open_reversal = opener(Reversal)
+
+
 def make_reversal(target: Target, likely: Floats | None = None) -> ReversalArrays:
     """Return one chain's working memory."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
@@ -100,12 +104,6 @@ def make_reversal(target: Target, likely: Floats | None = None) -> ReversalArray
         degrees=np.zeros(2, np.int64),
         outside=np.zeros(1, np.int64),
     )
-
-
-@kernel
-def open_reversal(arrays: ReversalArrays) -> Reversal:
-    """Build the struct on top of the arrays."""
-    return Reversal(*arrays)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

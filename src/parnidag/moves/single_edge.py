@@ -29,7 +29,8 @@ from parnidag.kernels.dag import (
     present,
     remove_edge,
 )
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import flipped_score
@@ -55,15 +56,12 @@ class Counts(CountArrays):
     """The same as a struct."""
 
 
+open_counts = opener(Counts)
+
+
 def make_counts(target: Target, likely: Floats) -> CountArrays:
     """Return the counters of a new chain."""
     return CountArrays(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
-
-
-@kernel
-def open_counts(arrays: CountArrays) -> Counts:
-    """Build the struct on top of the arrays."""
-    return Counts(*arrays)
 
 
 @kernel

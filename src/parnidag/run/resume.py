@@ -16,6 +16,7 @@ import numpy as np
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, check_adjacency
+from parnidag.kernels.declare import named
 from parnidag.kernels.types import Floats, is_number
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import FORMAT, Checkpointer, draws_path, read_manifest, remove_leftovers
@@ -287,7 +288,7 @@ def _log(
     if any(late <= early for early, late in pairwise(ends)) or ends[-1] != total:
         raise ValueError("its batches are in the past, or do not end where the run does")
     # Compiled code draws from the end of tuning on: all that says whether it has come must agree.
-    drawing = bool(chain.recorder.integers[1])
+    drawing = bool(named(chain.recorder).thin)
     if (counted.size == n * n) is not drawing or (tuned is not None) is not drawing or counted.size not in (0, n * n):
         raise ValueError("it has not finished tuning and has")
     if not drawing and (boundaries[0] != plan.tune or lengths or counted_at):

@@ -16,6 +16,7 @@ import numpy as np
 
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
+from parnidag.kernels.declare import named
 from parnidag.kernels.random import random_state
 from parnidag.kernels.recorder import RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
@@ -78,7 +79,7 @@ class Chain:
     @property
     def iteration(self) -> int:
         """Finished iterations."""
-        return int(self.graph.integers[2])
+        return int(named(self.graph).now)
 
     @property
     def edge_count(self) -> int:
@@ -88,13 +89,13 @@ class Chain:
     @property
     def log_posterior(self) -> float:
         """Log posterior of the present graph."""
-        return float(self.graph.floats[0])
+        return float(named(self.graph).log_posterior)
 
     @property
     def memo_hit_rate(self) -> float:
         """Share of local scores that were remembered."""
-        hits, misses = self.graph.integers[3:5]
-        return float(hits / max(hits + misses, 1))
+        graph = named(self.graph)
+        return float(graph.hits / max(graph.hits + graph.misses, 1))
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,6 @@ class Sampler:
     defaults.
     """
 
-    word: ClassVar[str]
-    """What it is called on the command line."""
     default_space: ClassVar[Literal["none", "skeleton", "grown"]] = "none"
     """Which search space it is given when the user gives none."""
     restricted: ClassVar[bool] = False

@@ -74,8 +74,6 @@ class OrderMCMC(DrawingSampler):
     50
     """
 
-    word: ClassVar[str] = "order"
-
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Put a new chain at a random order that agrees with its graph."""
         assert prepared.tables is not None
@@ -139,7 +137,6 @@ class IterativeMCMC(OrderMCMC):
     threshold: float = 0.5
     max_candidates: int | None = None
 
-    word: ClassVar[str] = "iterative"
     default_space: ClassVar[Literal["skeleton", "grown"]] = "skeleton"
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ reversals keep it there, the partition of the result again follows R.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from parnidag.tables.partition_moves import MOVE_WEIGHTS, MOVES, partition_step
 from parnidag.tables.partitions import (
     Partition,
     PartitionArrays,
+    close_partition,
     make_partition,
     open_partition,
     sort_levels,
@@ -84,8 +85,6 @@ class PartitionMCMC(DrawingSampler):
     >>> samplers.PartitionMCMC(graph_every=50).graph_every
     50
     """
-
-    word: ClassVar[str] = "partition"
 
     @property
     def alternatives(self) -> list[str]:
@@ -178,7 +177,7 @@ def advance_partition(
             done += ONE
             if not observe(dag, recorder):
                 break
-    state.walk.integers[0] = run.parts
+    close_partition(run, state.walk)
     close_dag(dag, graph)
     close_recorder(recorder, recorder_arrays)
     return done

@@ -64,7 +64,6 @@ class REV(SamplerOnTables):
 
     probability: float = 1.0 / 15.0
 
-    word: ClassVar[str] = "rev"
     restricted: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

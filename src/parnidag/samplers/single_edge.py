@@ -100,7 +100,6 @@ class MC3(_StructureSampler):
     0.0
     """
 
-    word: ClassVar[str] = "mc3"
     _reversals: ClassVar[bool] = False
 
 
@@ -124,7 +123,6 @@ class ADR(_StructureSampler):
     ADR(exchange=0.1)
     """
 
-    word: ClassVar[str] = "adr"
     _reversals: ClassVar[bool] = True
 
 

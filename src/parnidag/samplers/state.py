@@ -89,8 +89,8 @@ def _sound_parni(read: Any, fresh: ParniArrays, setting: Setting) -> bool:
     return bool(
         ((used >= 0) & (first < second) & (second < n)).all()
         and np.unique(used).size == used.size
-        and (integers[[0, 2, 3]] == fresh.integers[[0, 2, 3]]).all()
-        and (floats[[1, 2, 3, 5]] == fresh.floats[[1, 2, 3, 5]]).all()
+        and integers[0] == fresh.integers[0]
+        and (floats[1:4] == fresh.floats[1:4]).all()
         and (floats[4] < 0.0 if begun else floats[4] == fresh.floats[4])
         and _is_close(floats[4], np.log1p(-omega) if begun else 0.0)
         and (np.isfinite(read["eta_odds"]) & ((read["eta_odds"] > 0.0) == (setting.free & begun))).all()

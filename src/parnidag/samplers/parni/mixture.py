@@ -20,7 +20,8 @@ import numpy as np
 
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
-from parnidag.kernels.jit import entry, kernel, leaf, make_frame, struct_over
+from parnidag.kernels.declare import named, opener, struct_over
+from parnidag.kernels.jit import entry, kernel, leaf, make_frame
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -88,6 +89,9 @@ class Mixture(MixtureArrays):
     """The same as a struct."""
 
 
+open_mixture = opener(Mixture)
+
+
 MixedArrays = namedtuple("MixedArrays", ("mixture", "draws", *KINDS))  # type: ignore[misc]
 """A chain's arrays: the mixture's, those for draws from tables (or None), and each move's own (or None)."""
 
@@ -133,7 +137,7 @@ def make_mixture(
         weights=np.array([weights.get(kind, 0.0) for kind in KINDS]),
         tried=np.zeros(len(KINDS), np.int64),
         accepted=np.zeros(len(KINDS), np.int64),
-        burst=np.array([max(1, round(min(float(parni.floats[3]), pairs)))], np.int64),
+        burst=np.array([max(1, round(min(named(parni).target_evaluations, pairs)))], np.int64),
     )
     own: list[Any] = [parni]
     for move in OTHER_MOVES:
@@ -163,11 +167,11 @@ def mixture_totals(own: Any) -> dict[str, float]:
         names += move.parts or (move.name,)
         tried += counts.tried.tolist() if move.parts else [steps]
         accepted += counts.accepted.tolist() if move.parts else [changes]
-    iterations = tried[0]
-    tried[0], accepted[0], evaluations = own.parni.integers[4:7]
+    iterations, parni = tried[0], named(own.parni)
+    tried[0], accepted[0] = parni.tried, parni.accepted
     totals = move_totals(names, np.array(tried), np.array(accepted))
     if iterations:
-        totals |= {"parni_iterations": float(iterations), "evaluations": float(evaluations)}
+        totals |= {"parni_iterations": float(iterations), "evaluations": float(parni.evaluations)}
     for move in OTHER_MOVES:
         if move.needs_tables and f"{move.name}_tried" in totals:
             totals[f"{move.name}_outside"] = float(getattr(own, move.name).outside[0])
@@ -253,7 +257,7 @@ def advance_mixture(
     recorder = open_recorder(recorder_arrays)
     tables = open_any_tables(table_arrays, own.draws)
     opened = open_moves(own)
-    run, mixture = opened[0], Mixture(*own.mixture)
+    run, mixture = opened[0], open_mixture(own.mixture)
     first_eta(dag, run)
     done = int64(0)
     if begin_segment(dag, recorder):

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from parnidag.errors import ParnidagError
+from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.types import is_number
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
@@ -84,7 +85,6 @@ class PARNI(Sampler):
     kappa: float | None = None
     moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
 
-    word: ClassVar[str] = "parni"
     default_space: ClassVar[Literal["skeleton"]] = "skeleton"
     tunes: ClassVar[bool] = True
 
@@ -165,7 +165,7 @@ class PARNI(Sampler):
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return ω."""
-        return {"omega": float(chain.own.parni.floats[0])} if chain.own.mixture.weights[0] > 0.0 else {}
+        return {"omega": named(chain.own.parni).omega} if chain.own.mixture.weights[0] > 0.0 else {}
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
