@@ -13,8 +13,8 @@ from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
 from parnidag.kernels.declare import named
 from parnidag.samplers.base import Prepared, new_chain
+from parnidag.samplers.parni import warm_start as warmstart
 from parnidag.samplers.parni.adaptation import next_refresh
-from parnidag.samplers.parni.settings import warm_start as warmstart
 from parnidag.target import Target
 
 

@@ -51,6 +51,9 @@ class CountArrays(NamedTuple):
     accepted: Integers
 
 
+CountArrays.kept = ("tried", "accepted")  # type: ignore[attr-defined]
+
+
 @struct_over
 class Counts(CountArrays):
     """The same as a struct."""

@@ -17,6 +17,7 @@ import numpy as np
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
 from parnidag.kernels.declare import named
+from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import random_state
 from parnidag.kernels.recorder import RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
@@ -72,6 +73,10 @@ class Chain:
         if self._scratch is None:
             self._scratch = target.scratch()
         return self._scratch
+
+    def parts(self, target: Target) -> tuple[Problem, GraphArrays, Scratch, RecorderArrays]:
+        """Return what every loop over iterations takes first."""
+        return target.problem, self.graph, self.scratch(target), self.recorder
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scratch": None}

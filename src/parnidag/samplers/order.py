@@ -88,14 +88,8 @@ class OrderMCMC(DrawingSampler):
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         assert chain.tables is not None
-        scratch = chain.scratch(target)
-        return int(
-            advance_order(
-                target.problem, chain.graph, scratch, chain.recorder, chain.tables.arrays, chain.own, int64(steps)
-            )
-        )
+        return int(advance_order(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""

@@ -82,21 +82,9 @@ class REV(SamplerOnTables):
         chain.own = ReversalState(draw_arrays(prepared.tables.arrays), make_reversal(target), tried, accepted)
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         assert chain.tables is not None
-        scratch = chain.scratch(target)
-        return int(
-            advance_reversal(
-                target.problem,
-                chain.graph,
-                scratch,
-                chain.recorder,
-                chain.tables.arrays,
-                chain.own,
-                float(self.probability),
-                int64(steps),
-            )
-        )
+        probability = float(self.probability)
+        return int(advance_reversal(*chain.parts(target), chain.tables.arrays, chain.own, probability, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, and how often the tables did not hold what was needed."""

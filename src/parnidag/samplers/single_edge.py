@@ -57,20 +57,8 @@ class _StructureSampler(Sampler):
         chain.own = MoveCounts(*np.zeros((2, len(COUNTED)), np.int64))
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
-        scratch = chain.scratch(target)
-        return int(
-            advance_structure(
-                target.problem,
-                chain.graph,
-                scratch,
-                chain.recorder,
-                chain.own,
-                self._reversals,
-                float(self.exchange),
-                int64(steps),
-            )
-        )
+        settings = self._reversals, float(self.exchange)
+        return int(advance_structure(*chain.parts(target), chain.own, *settings, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""

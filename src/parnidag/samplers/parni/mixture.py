@@ -93,6 +93,7 @@ open_mixture = opener(Mixture)
 
 
 MixedArrays = namedtuple("MixedArrays", ("mixture", "draws", *KINDS))  # type: ignore[misc]
+MixedArrays.kept = ()  # type: ignore[attr-defined]
 """A chain's arrays: the mixture's, those for draws from tables (or None), and each move's own (or None)."""
 
 
@@ -150,8 +151,7 @@ def advance_chain(target: Target, chain: Chain, steps: int) -> int:
     """Run at most `steps` iterations in place and return how many were made."""
     tables = () if chain.tables is None else chain.tables.arrays
     own = MixedArrays._make(() if arrays is None else arrays for arrays in chain.own)
-    scratch = chain.scratch(target)
-    return int(advance_mixture(target.problem, chain.graph, scratch, chain.recorder, tables, own, int64(steps)))
+    return int(advance_mixture(*chain.parts(target), tables, own, int64(steps)))
 
 
 def mixture_totals(own: Any) -> dict[str, float]:
