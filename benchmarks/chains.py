@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.problems import Problem, simulated
 from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.declare import named
 from parnidag.run.setup import found_space
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain, silent_stage
@@ -87,7 +88,7 @@ class Walk:
         taken = max(time.thread_time() - start, 1e-7)
         self.used += taken
         self.rate = float(np.clip(done / taken, self.rate / MOST_GROWTH, self.rate * MOST_GROWTH))
-        best = float(self.chain.recorder.floats[0])
+        best = float(named(self.chain.recorder).best_score)
         if best > self.climb[-1][1]:
             self.climb.append((self.used, best))
 

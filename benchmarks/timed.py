@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.chains import SetUp, Walk, tuning_length, warm_up
 from benchmarks.problems import Problem
 from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.declare import named
 from parnidag.samplers.base import Prepared, Sampler, new_chain
 from parnidag.samplers.parni.start import best_of
 from parnidag.space.default import default_skeleton, grown
@@ -131,7 +132,7 @@ def _follow(walk: Walk, tune: int, marks: Sequence[float], set_up: float, prepar
 
 def best_graph(walk: Walk, prepared: Prepared) -> tuple[Adjacency, float]:
     """Return the best graph that a chain, or its sampler's own expansion of the space, has met, and its score."""
-    score, space = float(walk.chain.recorder.floats[0]), prepared.space
+    score, space = float(named(walk.chain.recorder).best_score), prepared.space
     if space is not None and space.best is not None and (space.log_posterior or -np.inf) > score:
         return space.best, float(space.log_posterior or -np.inf)
     return best_of(walk.target, walk.chain), score

@@ -11,9 +11,10 @@ import reference
 import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
+from parnidag.kernels.declare import named
 from parnidag.samplers.base import Prepared, new_chain
+from parnidag.samplers.parni import warm_start as warmstart
 from parnidag.samplers.parni.adaptation import next_refresh
-from parnidag.samplers.parni.settings import warm_start as warmstart
 from parnidag.target import Target
 
 
@@ -93,7 +94,7 @@ def test_tuning_freezes_eta_and_omega_and_always_goes_on():
         _, at_end = adapted(samplers.PARNI(adapt=adapt), 2000, 2000)
         _, later = adapted(samplers.PARNI(adapt=adapt), 2000, 20_000)
         assert (eta(at_end) != eta(later)).any() == moves_on
-        assert (at_end.own.parni.floats[0] != later.own.parni.floats[0]) == moves_on
+        assert (named(at_end.own.parni).omega != named(later.own.parni).omega) == moves_on
 
 
 def test_kappa_bounds_eta():

@@ -300,6 +300,11 @@ def test_different_rows():
     assert len(different_rows(wide)[0]) == 5000
 
 
+def test_what_python_calls_is_kept_on_disk():
+    """Otherwise it would be compiled anew in every process."""
+    assert make_places.stats.cache_path
+
+
 @pytest.mark.parametrize("bound", [10, 5000, 2**62])
 def test_renumbering(bound):
     rng = np.random.default_rng(1)

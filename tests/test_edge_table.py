@@ -74,6 +74,12 @@ def test_a_run_bounds_what_it_never_saw_by_its_length():
     assert set(Posterior(short).summary(0)["evidence"]) == {"inconclusive"}
 
 
+def record_of_space(settings):
+    """A record whose search space has one edge."""
+    record, _ = simulated()
+    return changed(record, settings=settings | {"space": {"edges": [1]}})
+
+
 def test_edges_that_a_sampler_cannot_visit_are_not_evidence():
     table = parnidag.simulate(nodes=6, edges=5, rows=100, seed=1).values
     space = np.triu(np.ones((6, 6), bool), 1)

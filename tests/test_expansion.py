@@ -10,6 +10,7 @@ from parnidag import EdgePrior, ParnidagError, samplers, scores, space
 from parnidag.data import Data
 from parnidag.samplers.parni import settings as parni
 from parnidag.samplers.parni.start import initialise
+from parnidag.space import default
 from parnidag.space.default import FEW_NODES, default_skeleton, grown
 from parnidag.space.expansion import expand, strongest
 from parnidag.target import Target
@@ -65,6 +66,21 @@ def test_an_expansion_keeps_to_the_prior_and_to_its_bounds(network):
     assert found.best[b, a]
     assert found.best.sum(axis=0).max() <= 2
     assert found.considered.sum(axis=0).max() <= 3
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"), [({}, 3), ({"max_conditioning": 1}, 1), ({"max_conditioning": None}, None)]
+)
+def test_the_first_tests_have_the_limit_of_the_default(network, monkeypatch, options, limit):
+    asked = []
+
+    def recorded(data, *, alpha, max_conditioning):
+        asked.append((alpha, max_conditioning))
+        return space.pc(data, alpha, max_conditioning)
+
+    monkeypatch.setattr(default, "pc", recorded)
+    space.iterative(network.values, seed=1, **({} if limit == 3 else {"max_conditioning": limit}))
+    assert asked == [(0.05, limit)]
 
 
 def test_an_expansion_ends_though_a_hub_has_more_neighbours_than_candidates():
@@ -284,6 +300,7 @@ def test_the_settings_tell_searched_starts_from_given_ones(network, tmp_path):
         ({"seed": -1}, "seed must be"),
         ({"skeleton": "pc"}, "space: 'pc' is not understood"),
         ({"alpha": 2}, "alpha must be"),
+        ({"max_conditioning": -1}, "max_conditioning must be"),
     ],
 )
 def test_mistakes_are_named(network, options, message):

@@ -13,6 +13,7 @@ from parnidag import EdgePrior, samplers, scores, simulate
 from parnidag.data import Data
 from parnidag.graphs.adjacency import arcs_of, random_topological_order
 from parnidag.kernels.dag import close_dag, drop_parents, open_dag, take_parents
+from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import MOST_DIRECT, empty_cache, make_scratch
 from parnidag.samplers.base import new_chain
@@ -58,11 +59,11 @@ def assert_state_is_consistent(target, chain):
         assert (graph.parents[j, : graph.degree[j]] == fresh.parents[j, : fresh.degree[j]]).all()
     assert (graph.key == fresh.key).all()
     assert (graph.local == fresh.local).all()  # a score is a pure function: the same bits
-    assert graph.integers[0] == fresh.integers[0]
-    assert graph.integers[1] == fresh.integers[1]
-    assert graph.floats[0] == pytest.approx(fresh.floats[0], abs=1e-6)
+    mine, expected = named(graph), named(fresh)
+    assert (mine.edge_count, mine.addable) == (expected.edge_count, expected.addable)
+    assert mine.log_posterior == pytest.approx(expected.log_posterior, abs=1e-6)
     free = adjacency & ~target.required
-    edges = graph.edges[: graph.integers[0]]
+    edges = graph.edges[: mine.edge_count]
     assert (np.sort(edges) == np.sort(arcs_of(free))).all()
     assert (graph.position[edges >> 16, edges & 0xFFFF] == np.arange(edges.size)).all()
     assert (graph.position[target.required] == -2).all()
@@ -88,16 +89,16 @@ def test_lazy_edge_counts_equal_counting_every_iteration(name):
     target = weak_target(CONSTRAINTS["free"], nodes=8)
     sampler = SAMPLERS[name]
     chain = begin(sampler, target, tune=0)
-    chain.recorder.integers[:2] = 1  # store every iteration
+    named(chain.recorder).until_draw = named(chain.recorder).thin = 1  # store every iteration
     counted = np.zeros((8, 8), np.int64)
     draws = 0
     while draws < 3_000:
         sampler.advance(target, chain, 200)
-        ends = chain.recorder.draw_ends[: chain.recorder.integers[2]]
+        ends = chain.recorder.draw_ends[: named(chain.recorder).buffered]
         arcs = chain.recorder.draw_codes[: ends[-1]]
         np.add.at(counted, (arcs >> 16, arcs & 0xFFFF), 1)
         draws += ends.size
-        chain.recorder.integers[2] = 0
+        named(chain.recorder).buffered = 0
     assert chain.iteration == draws
     assert (chain.graph.visits == counted).all()
     assert counted.max() > 0
@@ -149,24 +150,24 @@ def test_full_draw_buffer_ends_a_segment():
     target = weak_target(CONSTRAINTS["free"])
     sampler = samplers.ADR()
     chain = begin(sampler, target, tune=0)
-    chain.recorder.integers[:2] = 3
+    named(chain.recorder).until_draw = named(chain.recorder).thin = 3
     room = chain.recorder.draw_ends.size
     assert sampler.advance(target, chain, 10_000) == 3 * room
-    assert chain.recorder.integers[2] == room
+    assert named(chain.recorder).buffered == room
     assert sampler.advance(target, chain, 10) == 0  # still no room
-    chain.recorder.integers[2] = 0
+    named(chain.recorder).buffered = 0
     assert sampler.advance(target, chain, 4) == 4
-    assert chain.recorder.integers[2] == 1
+    assert named(chain.recorder).buffered == 1
 
 
 def test_draw_buffer_ends_a_segment_before_a_dense_graph_overflows_it():
     target = weak_target(CONSTRAINTS["free"])
     chain = begin(samplers.ADR(), target, tune=0)
     most = chain.recorder.best_codes.size
-    chain.recorder.integers[:2] = 1
+    named(chain.recorder).until_draw = named(chain.recorder).thin = 1
     chain.recorder = chain.recorder._replace(draw_codes=np.zeros(most + 5, np.int32))
     samplers.ADR().advance(target, chain, 10_000)
-    used = chain.recorder.draw_ends[chain.recorder.integers[2] - 1]
+    used = chain.recorder.draw_ends[named(chain.recorder).buffered - 1]
     assert used > 5
     assert used <= most + 5
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 from fractions import Fraction
-from types import MappingProxyType
 
 import numpy as np
 import pytest
 from test_kernels import CONSTRAINTS, begin, weak_target
 
 from parnidag import ParnidagError, samplers
+from parnidag.samplers.parni import mixture
 from parnidag.samplers.parni.adaptation import make_parni
-from parnidag.samplers.parni.mixture import (
-    COST_STEPS,
-    KINDS,
-    MIXED_FOR_FEW,
-    PRESETS,
-    make_mixture,
-    move_costs,
-    move_weights,
-)
+from parnidag.samplers.parni.mixture import KINDS, MIXED_FOR_FEW, MOVES, PRESETS, make_mixture, move_weights
 
 
 @pytest.mark.parametrize(
@@ -37,16 +29,11 @@ from parnidag.samplers.parni.mixture import (
         ({"parni": 1.0, "exchanges": 1.0}, "moves has 'exchanges'; known moves are parni, adr, exchange"),
         ({"parni": 1.0, 3: 1.0}, "moves has 3; known moves"),
         ({"parni": 1.0, "adr": -0.1}, r"moves\['adr'\] must be a number from 0 to 1e\+09, got -0.1"),
-        ({"parni": 1.0, "adr": 10**400}, r"moves\['adr'\] must be a number from 0 to 1e\+09, got 1000"),
-        ({"parni": 1.0, "adr": 1e9 * (1 + 1e-15)}, r"moves\['adr'\] must be a number"),
-        ({"parni": np.True_}, r"moves\['parni'\] must be a number"),
-        ({"parni": 1j}, r"moves\['parni'\] must be a number"),
-        ({"parni": 5e-324, "exchange": 1e9}, 'moves needs a weight of "parni" or "adr"'),
+        ({"parni": 1.0, "adr": 2e9}, r"moves\['adr'\] must be a number from 0 to 1e\+09"),
         ({"parni": float("nan")}, r"moves\['parni'\] must be a number"),
         ({"parni": 1.0, "exchange": float("inf")}, r"moves\['exchange'\] must be a number"),
         ({"parni": True}, r"moves\['parni'\] must be a number"),
         ({"parni": "1"}, r"moves\['parni'\] must be a number"),
-        ({"parni": None}, r"moves\['parni'\] must be a number"),
     ],
 )
 def test_wrong_moves_are_refused_by_name(moves, message):
@@ -55,7 +42,7 @@ def test_wrong_moves_are_refused_by_name(moves, message):
 
 
 @pytest.mark.parametrize("sampler", [samplers.ADR, samplers.MC3])
-@pytest.mark.parametrize("exchange", [-0.1, 1.0, 2, float("nan"), float("inf"), True, "often", None])
+@pytest.mark.parametrize("exchange", [-0.1, 1.0, float("nan"), True, "often", None])
 def test_wrong_share_of_exchanges_is_refused(sampler, exchange):
     with pytest.raises(ParnidagError, match="exchange must be a probability from 0"):
         sampler(exchange=exchange)
@@ -142,23 +129,7 @@ def test_exchanges_are_counted(name):
     assert "exchange_tried" not in STRUCTURE[name].totals(plain)
 
 
-# ── borders of the weights ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_weights_of_any_size_become_probabilities():
-    for smallest in (5e-324, Fraction(1, 10**400)):
-        assert move_weights({"parni": smallest}) == {"parni": 1.0}
-    assert move_weights({"parni": 1e9, "exchange": 5e-324}) == {"parni": 1.0}
-    assert move_weights({"parni": 10**9, "adr": 1e9}) == {"parni": 0.5, "adr": 0.5}
-    assert move_weights({"parni": 5e-324, "adr": 5e-324}) == {"parni": 0.5, "adr": 0.5}
-    tiny = move_weights({"parni": 1e9, "adr": 1e-290})
-    assert tiny == {"parni": 1.0, "adr": pytest.approx(1e-299)}
-    assert move_weights({"parni": Fraction(1, 3), "adr": Fraction(2, 3)}) == pytest.approx(
-        {"parni": 1 / 3, "adr": 2 / 3}
-    )
-
-
-@pytest.mark.parametrize("kind", [float, int, np.float32, np.float64, np.int64, Fraction])
+@pytest.mark.parametrize("kind", [float, int, np.float32, np.int64, Fraction])
 def test_weights_are_plain_numbers_whatever_was_given(kind):
     weights = samplers.PARNI(moves={"parni": kind(3), "exchange": kind(1)}).moves
     assert weights == {"parni": 0.75, "exchange": 0.25}
@@ -167,16 +138,10 @@ def test_weights_are_plain_numbers_whatever_was_given(kind):
 
 def test_a_mapping_that_changes_later_does_not_matter():
     mine = {"parni": 1.0, "adr": 1.0}
-    for given in (mine, MappingProxyType(mine)):
-        sampler = samplers.PARNI(moves=given)
-        before = sampler.describe()
-        mine["adr"] = 7.0
-        assert sampler.moves == {"parni": 0.5, "adr": 0.5}
-        assert sampler.describe() == before
-        mine["adr"] = 1.0
-        assert pickle.loads(pickle.dumps(sampler)) == sampler
+    sampler = samplers.PARNI(moves=mine)
+    mine["adr"] = 7.0
     sampler.describe()["moves"]["adr"] = 0.0
-    assert sampler.describe() == before
+    assert sampler.moves == sampler.describe()["moves"] == {"parni": 0.5, "adr": 0.5}
 
 
 def test_samplers_with_weights_can_be_hashed():
@@ -195,23 +160,15 @@ def test_presets_cannot_be_changed_through_what_is_returned():
     assert move_weights("mixed", 13) == pytest.approx(PRESETS["mixed"])
 
 
-@pytest.mark.parametrize("evaluations", [10**400, 10**309], ids=["10^400", "10^309"])
-def test_a_number_of_evaluations_beyond_all_floats_is_refused(evaluations):
-    with pytest.raises(ParnidagError, match="target_evaluations must be"):
-        samplers.PARNI(target_evaluations=evaluations)
-
-
 def test_huge_numbers_of_evaluations_run():
     target = weak_target(CONSTRAINTS["free"], nodes=6)
     sampler = samplers.PARNI(target_evaluations=1e300, moves={"parni": 1, "adr": 1})
-    json.dumps(sampler.describe(), allow_nan=False)
     chain = begin(sampler, target, tune=200)
     assert sampler.advance(target, chain, 400) == 400
-    assert chain.own.mixture.burst.tolist() == [15]  # as many tries as there are pairs
     assert np.isfinite(sampler.gauges(chain)["omega"])
 
 
-@pytest.mark.parametrize(("evaluations", "burst"), [(0.01, 1), (1, 1), (3.4, 3), (10, 10), (30, 28)])
+@pytest.mark.parametrize(("evaluations", "burst"), [(0.01, 1), (3.4, 3), (10, 10), (30, 28)])
 def test_moves_of_one_change_are_made_as_often_as_parni_evaluates(evaluations, burst):
     target = weak_target(CONSTRAINTS["free"], nodes=8)
     sampler = samplers.PARNI(target_evaluations=evaluations, moves={"adr": 1})
@@ -226,64 +183,26 @@ def test_some_moves_need_tables():
     for move in ("edge_reversal", "regroup"):
         with pytest.raises(ParnidagError, match=f"{move} need tables"):
             make_mixture(target, {"adr": 0.5, move: 0.5}, own, None)
-    for weights in ({"adr": 1.0},):
-        assert make_mixture(target, weights, own, None).mixture.weights.tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert make_mixture(target, {"adr": 1.0}, own, None).mixture.weights.tolist() == [0, 1, 0, 0, 0, 0, 0]
 
 
-# ── what a move costs ─────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_kind_of_move_that_a_chain_does_not_have_is_never_made():
+    """Neither an unknown number nor a move whose arrays were not made may become another move."""
+    iteration = mixture.mixture_iteration.py_func
+    structs = [None] * sum(move.open is not None for move in MOVES)
+    with pytest.raises(RuntimeError, match="not set up for"):
+        iteration(None, None, None, len(KINDS), *structs)
+    target = weak_target(CONSTRAINTS["free"], nodes=6)
+    sampler = samplers.PARNI(moves="paper")
+    chain = begin(sampler, target, tune=0)
+    chain.own.mixture.weights[:] = np.array(KINDS) == "edge_reversal"
+    with pytest.raises(RuntimeError, match="not set up for"):
+        sampler.advance(target, chain, 1)
 
 
-def arrays_of(arrays, name=""):
-    """Every array of nested tuples with its name; frames hold addresses, which are no part of the state."""
-    if arrays is None:
-        return {}
-    if isinstance(arrays, np.ndarray):
-        return {name: arrays.copy()}
-    found = {}
-    for field in arrays._fields:
-        if field != "frame":
-            found |= arrays_of(getattr(arrays, field), f"{name}.{field}")
-    return found
-
-
-def state_of(chain):
-    return {**arrays_of(chain.graph, "graph"), **arrays_of(chain.recorder, "recorder"), **arrays_of(chain.own, "own")}
-
-
-EVERY_MOVE = dict.fromkeys(KINDS, 1)
-
-
-@pytest.mark.parametrize("moves", ["paper", {"adr": 1, "node_swap": 2}, EVERY_MOVE], ids=["paper", "two", "all"])
-@pytest.mark.parametrize("adapt", ["tune", "always"])
-def test_timing_the_moves_leaves_the_chain_alone(moves, adapt):
-    target = weak_target(CONSTRAINTS["constrained"], nodes=8)
-    sampler = samplers.PARNI(moves=moves, adapt=adapt)
-    timed, untouched = (begin(sampler, target, tune=300) for _ in range(2))
-    for chain in (timed, untouched):
-        chain.recorder.integers[:2] = 50
-        sampler.advance(target, chain, 700)
-    before = state_of(timed)
-    costs = sampler.costs(target, timed)
-    assert costs.keys() == move_weights(moves).keys()
-    assert all(0.0 < cost < 1e5 for cost in costs.values())
-    after = state_of(timed)
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-    for chain in (timed, untouched):
-        sampler.advance(target, chain, 500)
-    mine, other = state_of(timed), state_of(untouched)
-    for one in (mine, other):
-        one["graph.integers"] = one["graph.integers"][:3]  # the cache knows more, and says so
-    assert all(np.array_equal(mine[name], other[name]) for name in mine)
-    assert timed.iteration == 1200
-
-
-def test_timing_works_on_a_new_chain_and_on_a_full_buffer():
-    target = weak_target(CONSTRAINTS["free"], nodes=8)
-    sampler = samplers.PARNI(moves=PRESETS["mixed"])
-    new = begin(sampler, target, tune=100)
-    assert move_costs(target, new).keys() == PRESETS["mixed"].keys()
-    assert new.iteration == 0
-    new.recorder.integers[:2] = 1
-    while sampler.advance(target, new, 10 * COST_STEPS):
-        pass
-    assert all(cost > 0.0 for cost in move_costs(target, new).values())
+def test_every_move_explains_itself():
+    with pytest.raises(ParnidagError) as refused:
+        samplers.PARNI(moves={"unheard of": 1})
+    for move in MOVES:
+        assert f"``{move.name}``: {move.about}" in samplers.PARNI.__doc__
+        assert move.name in str(refused.value)

@@ -24,8 +24,7 @@ from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import make_scratch
 from parnidag.samplers.base import new_chain
 from parnidag.space.search import best_inside
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
 from parnidag.tables.orders import MOVES, make_order, open_order, order_step, value_all, value_of
 from parnidag.target import lay_graph
 
@@ -220,7 +219,7 @@ def test_values_stay_in_step_whatever_the_range_of_scores(name, far, maximise):
     finite = tables.arrays.scores[np.isfinite(tables.arrays.scores)]
     order = random_topological_order(tables.target.required, np.random.default_rng(1))
     walk = make_order(order, 2.0, 2.0, maximise)
-    own = make_draws(tables, best_inside(tables))
+    own = draw_arrays(tables.arrays, best_inside(tables))
     worst = walk_on(tables.arrays, own, walk, _random.random_state(1, 0), np.int64(3000))
     # a few roundings of a sum of seven scores at each of 3000 moves, most of which cancel
     assert worst < 1e3 * np.finfo(float).eps * abs(finite).max()

@@ -19,14 +19,22 @@ from test_sums import build, far_apart, rewritten
 import parnidag
 from parnidag import EdgePrior, ParnidagError
 from parnidag.kernels import random as _random
+from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import make_scratch
 from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.tables.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
-from parnidag.tables.partitions import exact_value, make_partition, open_partition, value_after, value_all
+from parnidag.tables.partitions import (
+    close_partition,
+    exact_value,
+    make_partition,
+    open_partition,
+    value_after,
+    value_all,
+)
 from parnidag.target import lay_graph
 
 
@@ -41,7 +49,7 @@ def test_segment_lengths_and_processes_do_not_change_a_bit(table, monkeypatch):
 
 def assert_partition_is_consistent(walk, sets):
     """The lists agree with each other, and the stored sums with sums over permitted sets written out."""
-    level, parts = walk.level, int(walk.integers[0])
+    level, parts = walk.level, named(walk).parts
     assert sorted(walk.order.tolist()) == list(range(len(level)))
     assert (np.diff(level[walk.order]) >= 0).all()
     assert set(level.tolist()) == set(range(parts))
@@ -94,7 +102,7 @@ def test_partitions_as_fine_and_as_coarse_as_can_be():
     for _ in range(300):
         sampler.advance(target, chain, 7)
         assert_partition_is_consistent(chain.own.walk, sets)
-        counts[chain.own.walk.integers[0]] += 1
+        counts[named(chain.own.walk).parts] += 1
     assert counts[1:].min() >= 5
 
 
@@ -122,7 +130,7 @@ def compare_values(arrays, own, walk, rng, steps, worst):
         partition_step(rng, tables, run)
         for j in range(run.n):
             worst[2] = max(worst[2], abs(run.values[j] - exact_value(tables, np.int64(j), run.level)))
-    walk.integers[0] = run.parts
+    close_partition(run, walk)
     return exact, bounds
 
 
@@ -138,7 +146,7 @@ def test_values_are_right_whatever_the_range_of_scores(name, far):
     walk = make_partition(layers(tables.target.required), MOVE_WEIGHTS)
     worst = np.zeros(3)
     exact, bounds = compare_values(
-        tables.arrays, make_draws(tables), walk, _random.random_state(1, 0), np.int64(2000), worst
+        tables.arrays, draw_arrays(tables.arrays), walk, _random.random_state(1, 0), np.int64(2000), worst
     )
     scale = abs(tables.arrays.scores[np.isfinite(tables.arrays.scores)]).max()
     assert worst[0] < LOST_DIGITS + 10.0 * np.finfo(float).eps * scale

@@ -15,8 +15,8 @@ from parnidag.data import Data
 from parnidag.kernels.jit import entry
 from parnidag.kernels.random import random_state
 from parnidag.space.search import best_set, raise_peaks
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import CandidateTables, build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import CandidateTables, build_tables
 from parnidag.tables.fill import fill_sums
 from parnidag.tables.sums import (
     HUGE,
@@ -137,7 +137,7 @@ class Asked:
         self.arrays = tables.arrays
         peaks = self.arrays.scores.copy()
         raise_peaks(self.arrays, peaks)
-        self.own = make_draws(tables, peaks)
+        self.own = draw_arrays(tables.arrays, peaks)
         self.sets = [twin.stored_sets(self.arrays, j) for j in range(NODES)]
         self.scale = abs(self.arrays.scores[np.isfinite(self.arrays.scores)]).max()
 

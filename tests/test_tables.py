@@ -239,6 +239,11 @@ def test_a_copy_here_is_the_same_object_and_others_are_not_mistaken_for_it():
         assert pickle.loads(pickle.dumps(tables)) is tables
 
 
+def test_tables_that_stay_here_are_not_hashed(monkeypatch):
+    monkeypatch.setattr(tables_module, "_digest", None)
+    assert build_tables(make_target(well_conditioned(4, 20)), random_space(4, 2)).nbytes > 0
+
+
 def test_bounds_on_parents_far_apart_are_told_apart():
     values, considered = well_conditioned(260, 20), np.zeros((260, 260), bool)
     considered[:3, 5] = True

@@ -25,6 +25,7 @@ from transitions import DECISIONS, EXPLORER, G, deviations, install, judge, key_
 
 from parnidag import samplers
 from parnidag.data import Data
+from parnidag.kernels.declare import named
 from parnidag.moves import exchange, node_swap, regroup, swap_parent
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers.base import Prepared, new_chain
@@ -188,7 +189,7 @@ def advance_steps(fresh, own):
     chain = new_chain(target, fresh().position != -1, 0, 0)
     sampler.begin(target, prepared, chain, 0)
     if isinstance(sampler, samplers.PARNI) and "parni" in mixture.move_weights(sampler.moves):
-        chain.own.parni.floats[0] = OMEGA
+        named(chain.own.parni).omega = OMEGA
         transitions.draw_from(known_chances(target, fresh, chain.own.parni))
     start = chain.graph
 

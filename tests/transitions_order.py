@@ -16,11 +16,11 @@ import reference_spaces as twin
 from transitions import DECISIONS, EXPLORER, PRIORS, VALUES, G, install, starting_at
 
 from parnidag.data import Data
-from parnidag.samplers._graphs_of_orders import draw_graph, make_graph_draw
+from parnidag.samplers._on_tables import draw_graph, make_graph_draw
 from parnidag.scores import Gaussian
 from parnidag.tables import orders
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 MIXTURES = {
@@ -85,7 +85,7 @@ def step(tables, draws, mixture, order):
 
 def judge_moves(tables, law, mixture):
     """How far a mixture of moves is from leaving the law of orders invariant, and from being reversible."""
-    draws = make_draws(tables)
+    draws = draw_arrays(tables.arrays)
     index = {order: k for k, order in enumerate(law)}
     matrix, stale = np.zeros((len(law), len(law))), 0.0
     for order in law:
@@ -114,7 +114,7 @@ def judge_graphs(target, tables, law, sets):
     """Distance of the drawn graphs from the weighted law, and of that from the posterior on the space."""
     graphs = list(reference.all_dags(3))
     index = {graph.tobytes(): k for k, graph in enumerate(graphs)}
-    found, draws = np.zeros(len(graphs)), make_draws(tables)
+    found, draws = np.zeros(len(graphs)), draw_arrays(tables.arrays)
     fresh = starting_at(target, target.required)
     for order, chance in law.items():
         once = functools.partial(draw, target, tables, draws, fresh, twin.level_of(order))

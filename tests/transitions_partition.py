@@ -25,12 +25,12 @@ from transitions import DECISIONS, EXPLORER, G, install, key_of, starting_at
 from parnidag.data import Data
 from parnidag.moves.reversal import make_reversal, open_reversal
 from parnidag.priors.edge_prior import EdgePrior
-from parnidag.samplers._graphs_of_orders import draw_graph, make_graph_draw
+from parnidag.samplers._on_tables import draw_graph, make_graph_draw
 from parnidag.samplers.partition import reverse_edges
 from parnidag.scores import Gaussian
 from parnidag.tables import partition_moves, partitions
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 PRIORS = {
@@ -103,7 +103,7 @@ class Case:
         self.target = Target.build(Data(self.values), Gaussian(g=G), PRIORS[n][prior])
         considered, plus_one = spaces(n)[space]
         self.tables = build_tables(self.target, considered, plus_one=plus_one)
-        self.opened = open_tables(self.tables.arrays, make_draws(self.tables))
+        self.opened = open_tables(self.tables.arrays, draw_arrays(self.tables.arrays))
         self.sets = twin.scored_sets(self.target, considered, plus_one)
         self.graph_law, self.law = laws(self.target, self.values, considered, plus_one)
         self.fresh = starting_at(self.target, self.target.required)

@@ -25,8 +25,8 @@ from parnidag.data import Data
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores import Gaussian
 from parnidag.tables import sums
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 RANKED = {
@@ -48,7 +48,7 @@ def all_weighed(arrays):
 
 
 def law_of_parents(tables, arrays, j, level):
-    opened, family = open_tables(arrays, make_draws(tables)), np.zeros(len(level), np.int32)
+    opened, family = open_tables(arrays, draw_arrays(tables.arrays)), np.zeros(len(level), np.int32)
 
     def once():
         score = sums.draw_parents(opened, None, np.int64(j), level, 1, False)

@@ -36,8 +36,8 @@ from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Prepared
 from parnidag.scores import Gaussian
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 FOUR = EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0), (2, 3), (1, 2), (2, 0)])
@@ -185,7 +185,7 @@ class Case:
         self.target = Target.build(Data(self.values), Gaussian(g=G), prior)
         self.space = space
         tables = build_tables(self.target, space[0], plus_one=space[1])
-        self.tables = open_tables(tables.arrays, make_draws(tables))
+        self.tables = open_tables(tables.arrays, draw_arrays(tables.arrays))
         self.likely = np.random.default_rng(3).uniform(0.05, 0.95, (n, n))
         self.own = regroup.open_regroup(regroup.make_regroup(self.target, self.likely))
         self.misreported = 0

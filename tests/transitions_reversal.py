@@ -24,8 +24,8 @@ from parnidag.moves import reversal
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.samplers import rev as rev_sampler
 from parnidag.scores import Gaussian
-from parnidag.tables.arrays import open_tables
-from parnidag.tables.build import build_tables, make_draws
+from parnidag.tables.arrays import draw_arrays, open_tables
+from parnidag.tables.build import build_tables
 from parnidag.tables.sums import log_sum, log_sum_hitting
 from parnidag.target import Target
 
@@ -84,7 +84,9 @@ def opened(target, space):
     """Return tables and working memory as kernels take them."""
     considered, plus_one = space
     tables = build_tables(target, considered, plus_one=plus_one)
-    return open_tables(tables.arrays, make_draws(tables)), reversal.open_reversal(reversal.make_reversal(target))
+    return open_tables(tables.arrays, draw_arrays(tables.arrays)), reversal.open_reversal(
+        reversal.make_reversal(target)
+    )
 
 
 def figures(n, prior, kernel, space):

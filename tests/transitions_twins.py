@@ -98,7 +98,7 @@ def as_if_free(move):
 
 def kinds_by_graph(dag, arrays):
     """Exchanges are the likelier the more edges there are."""
-    weights = arrays.weights * np.where(np.arange(mixture.COUNT) == mixture.EXCHANGE, dag.edge_count, 1.0)
+    weights = arrays.weights * np.where(np.array(mixture.KINDS) == "exchange", dag.edge_count, 1.0)
     return mixture.choose(dag.rng, weights, mixture.COUNT)
 
 

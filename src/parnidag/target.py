@@ -27,6 +27,7 @@ from parnidag.kernels.dag import (
     parent_of,
     recompute_log_posterior,
 )
+from parnidag.kernels.declare import first_numbers, named
 from parnidag.kernels.jit import entry
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE, REQUIRED, Problem
@@ -139,8 +140,7 @@ class Target:
             position=position,
             visits=lazy_zeros((n, n), np.int64, busy=True),
             rng=np.zeros(4, np.uint64),
-            integers=np.zeros(5, np.int64),
-            floats=np.zeros(1),
+            **first_numbers(Dag),
         )
 
     def tempered(self, temperature: float) -> Target:
@@ -175,7 +175,7 @@ class Target:
         graph = self.empty_graph()
         scratch = make_scratch(self.n_nodes, self.max_parents, 2, self.problem.table.widest)
         lay_graph(self.problem, graph, scratch, adjacency)
-        return float(graph.floats[0])
+        return float(named(graph).log_posterior)
 
     def local(self, node: int, parents: Iterable[int]) -> float:
         """Return the local log target of one node given its parents."""

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.kernels.jit import kernel, leaf, struct
-from parnidag.kernels.problem import FREE, Problem, ScoreTable
+from parnidag.kernels.declare import closer, opener, size_of, struct_over
+from parnidag.kernels.jit import kernel, leaf
+from parnidag.kernels.problem import FREE, Problem
 from parnidag.kernels.random import RandomState
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, Records, Words, int64
 
@@ -56,9 +57,8 @@ class GraphArrays(NamedTuple):
     """In how many iterations each edge was present, up to `since` (n × n)."""
     rng: RandomState
     integers: Integers
-    """edge_count, addable, now, cache hits, cache misses."""
     floats: Floats
-    """log posterior."""
+    """The numbers that `Dag` declares."""
 
 
 class Scratch(NamedTuple):
@@ -75,87 +75,30 @@ class Scratch(NamedTuple):
     factor: Floats
 
 
-@struct
-class Dag:
-    """The fields of `Problem`, `GraphArrays` and `Scratch` in one mutable struct."""
+@struct_over
+class Dag(Problem, GraphArrays, Scratch):  # type: ignore[misc]
+    """All of these in one mutable struct."""
 
-    frame: Bytes
-    table: ScoreTable
-    log_odds: Floats
-    status: Bytes
-    free: Codes
-    words: Words
-    max_parents: int
-    n: int
-    parents: Codes
-    degree: Integers
-    local: Floats
-    key: Words
-    edges: Codes
-    since: Integers
-    position: Codes
-    visits: Integers
-    rng: RandomState
-    cache: Records
-    direct: Floats
-    marks: Integers
-    stack: Integers
-    family: Integers
-    factor: Floats
     edge_count: int
     addable: int
+    """Free edges between nodes that are not adjacent."""
     now: int
+    """Finished iterations."""
     hits: int
     misses: int
+    """Scores found in the cache, and computed."""
     log_posterior: float
+    n: int = size_of("degree")
 
 
-@kernel
-def open_dag(problem: Problem, graph: GraphArrays, scratch: Scratch) -> Dag:
-    """Build the struct on top of the arrays."""
-    return Dag(
-        scratch.frame,
-        problem.table,
-        problem.log_odds,
-        problem.status,
-        problem.free,
-        problem.words,
-        problem.max_parents,
-        int64(graph.degree.size),
-        graph.parents,
-        graph.degree,
-        graph.local,
-        graph.key,
-        graph.edges,
-        graph.since,
-        graph.position,
-        graph.visits,
-        graph.rng,
-        scratch.cache,
-        scratch.direct,
-        scratch.marks,
-        scratch.stack,
-        scratch.family,
-        scratch.factor,
-        graph.integers[0],
-        graph.integers[1],
-        graph.integers[2],
-        graph.integers[3],
-        graph.integers[4],
-        graph.floats[0],
-    )
+open_dag, keep_numbers = opener(Dag), closer(Dag)
 
 
 @kernel
 def close_dag(dag: Dag, graph: GraphArrays) -> None:
     """Write back what the struct holds by value, and bring the edge counts up to date."""
     settle_counts(dag)
-    graph.integers[0] = dag.edge_count
-    graph.integers[1] = dag.addable
-    graph.integers[2] = dag.now
-    graph.integers[3] = dag.hits
-    graph.integers[4] = dag.misses
-    graph.floats[0] = dag.log_posterior
+    keep_numbers(dag, graph)
 
 
 @leaf

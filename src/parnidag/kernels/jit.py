@@ -1,4 +1,4 @@
-"""The decorators for compiled code: `kernel`, `leaf`, `entry`, `struct` and `struct_over`.
+"""The decorators for compiled code: `kernel`, `leaf`, `entry` and `struct`.
 
 Numba's on-disk cache notices an edited file, but not an edited *callee in another file*: a cached caller would silently
 run old code. So every cached function of this package lives in a folder named after a digest of all that compiled code
@@ -79,17 +79,6 @@ def struct(cls: type[_Class]) -> type[_Class]:
         return _plain_class(cls, fields)
     register_struct(cls, fields)
     return cls
-
-
-def struct_over(cls: type[_Class]) -> type[_Class]:
-    """Turn a subclass of a NamedTuple of arrays into a struct of the same fields, opened by ``Struct(*arrays)``.
-
-    The type checker goes on seeing the subclass, and so knows the fields. Numba must see a class of its own: it takes
-    every subclass of a tuple for a tuple, which is passed by value and counts references.
-    """
-    fields = dict.fromkeys(cls._fields)  # type: ignore[attr-defined]
-    body = {"__annotations__": fields, "__module__": cls.__module__, "__doc__": cls.__doc__}
-    return struct(type(cls.__name__, (), body))
 
 
 def make_frame() -> NDArray[np.uint8]:

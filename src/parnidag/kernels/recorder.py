@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, recompute_log_posterior
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.declare import closer, first_numbers, opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers
 
@@ -31,25 +32,27 @@ class RecorderArrays(NamedTuple):
     """Log posterior of each buffered draw."""
     best_codes: Codes
     integers: Integers
-    """Iterations to the next draw, iterations between draws, draws in the buffer, edges of the best graph."""
     floats: Floats
-    """Log posterior of the best graph."""
+    """The numbers that `Recorder` declares."""
 
 
-@struct
-class Recorder:
-    """The mutable struct over `RecorderArrays`."""
+@struct_over
+class Recorder(RecorderArrays):
+    """The same as a struct."""
 
-    frame: Bytes
-    draw_codes: Codes
-    draw_ends: Integers
-    draw_scores: Floats
-    best_codes: Codes
     until_draw: int
+    """Iterations to the next draw; negative while there are none."""
     thin: int
+    """Iterations between draws."""
     buffered: int
+    """Draws in the buffer."""
     best_count: int
+    """Edges of the best graph."""
     best_score: float
+    """Its log posterior."""
+
+
+open_recorder, close_recorder = opener(Recorder), closer(Recorder)
 
 
 def make_recorder(max_edges: int, buffer_codes: int, buffer_draws: int) -> RecorderArrays:
@@ -60,35 +63,8 @@ def make_recorder(max_edges: int, buffer_codes: int, buffer_draws: int) -> Recor
         draw_ends=np.zeros(buffer_draws, np.int64),
         draw_scores=np.zeros(buffer_draws),
         best_codes=lazy_zeros(max_edges, np.int32),
-        integers=np.array([-1, 0, 0, 0], np.int64),
-        floats=np.array([-np.inf]),
+        **first_numbers(Recorder, until_draw=-1, best_score=-np.inf),
     )
-
-
-@kernel
-def open_recorder(arrays: RecorderArrays) -> Recorder:
-    """Build the struct on top of the arrays."""
-    return Recorder(
-        arrays.frame,
-        arrays.draw_codes,
-        arrays.draw_ends,
-        arrays.draw_scores,
-        arrays.best_codes,
-        arrays.integers[0],
-        arrays.integers[1],
-        arrays.integers[2],
-        arrays.integers[3],
-        arrays.floats[0],
-    )
-
-
-@kernel
-def close_recorder(recorder: Recorder, arrays: RecorderArrays) -> None:
-    """Write back what the struct holds by value."""
-    arrays.integers[0] = recorder.until_draw
-    arrays.integers[2] = recorder.buffered
-    arrays.integers[3] = recorder.best_count
-    arrays.floats[0] = recorder.best_score
 
 
 @kernel

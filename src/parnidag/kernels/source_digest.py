@@ -85,6 +85,10 @@ class Sources:
 
     def _cover_name(self, module: str, name: str, known: bool = True) -> None:
         """Cover what a name stands for in a module; unless it is `known` to be there it may be one of Python's own."""
+        inner = f"{module}.{name}".lstrip(".")
+        if known and self._path(inner) is not None:
+            self._cover_module(inner)
+            return
         for number, statement in enumerate(self.statements(module)):
             if name in statement.binds and name in statement.imports:
                 self._cover_name(*statement.imports[name])
@@ -92,9 +96,8 @@ class Sources:
             elif name in statement.binds:
                 self._cover(module, number)
                 known = False
-        if known:  # a module, or something that a module makes up when it is asked
-            inner = f"{module}.{name}".lstrip(".")
-            self._cover_module(inner if self._path(inner) is not None else module)
+        if known:  # something that a module makes up when it is asked
+            self._cover_module(module)
 
     def _cover_module(self, module: str) -> None:
         for number in range(len(self.statements(module))):

@@ -25,6 +25,7 @@ from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import NOBODY, family_score, write_family
 from parnidag.kernels.types import int64
+from parnidag.moves.move import Move
 
 
 @kernel
@@ -90,3 +91,6 @@ def trade_parents(dag: Dag, a: int, b: int, score_a: float, score_b: float) -> N
         add_edge(dag, dag.stack[k], a, score_a)
     for k in range(own, count):
         add_edge(dag, dag.stack[k], b, score_b)
+
+
+MOVE = Move("exchange", "turn an edge round and exchange the parents of its nodes", exchange_move)

@@ -19,12 +19,14 @@ import numpy as np
 
 from parnidag.graphs.adjacency import arcs_of
 from parnidag.kernels.dag import ONE, ZERO, Dag, add_edge, child_of, parent_of, present, remove_edge
-from parnidag.kernels.jit import kernel, make_frame, struct_over
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import NOBODY, family_score, write_family
 from parnidag.kernels.types import Bytes, Codes, Floats, int64
+from parnidag.moves.move import Move
 from parnidag.target import Target
 
 PAIRS_A_NODE = 2
@@ -48,6 +50,9 @@ class NodeSwap(NodeSwapArrays):
     """The same as a struct."""
 
 
+open_node_swap = opener(NodeSwap)
+
+
 def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
     """Return the arrays of one chain; `likely` says how probable every edge is thought to be (n × n)."""
     n = target.n_nodes
@@ -62,12 +67,6 @@ def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
         arcs=np.zeros(max(2 * n, 1), np.int32),
         scores=np.zeros(n),
     )
-
-
-@kernel
-def open_node_swap(arrays: NodeSwapArrays) -> NodeSwap:
-    """Build the struct on top of the arrays."""
-    return NodeSwap(*arrays)
 
 
 @kernel
@@ -141,3 +140,6 @@ def score_in_place(dag: Dag, swap: NodeSwap, node: int, other: int) -> float:
         write_family(dag, other, NOBODY, NOBODY)
     swap.scores[node] = family_score(dag, node, dag.degree[other])
     return swap.scores[node] - dag.local[node]
+
+
+MOVE = Move("node_swap", "let two nodes exchange their roles", node_swap_move, make_node_swap, open_node_swap)

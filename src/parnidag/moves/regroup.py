@@ -35,10 +35,12 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parents
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import below, choose, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
+from parnidag.moves.move import Move
 from parnidag.moves.orphans import (
     ChildLists,
     holds_parents,
@@ -97,6 +99,9 @@ class Regroup(RegroupArrays):
     """The same as a struct."""
 
 
+open_regroup = opener(Regroup)
+
+
 def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
     """Return one chain's arrays; `likely` says how probable every edge is thought to be (n × n)."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
@@ -121,12 +126,6 @@ def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
         scores=np.zeros(LARGEST),
         outside=np.zeros(1, np.int64),
     )
-
-
-@kernel
-def open_regroup(arrays: RegroupArrays) -> Regroup:
-    """Build the struct on top of the arrays."""
-    return Regroup(*arrays)
 
 
 @kernel
@@ -316,3 +315,14 @@ def same_parents(dag: Dag, node: int, family: Codes, degree: int) -> bool:
     for k in range(degree):
         same &= dag.parents[node, k] == family[k]
     return same
+
+
+MOVE = Move(
+    "regroup",
+    "let up to four neighbouring nodes choose their parents anew at once",
+    regroup_move,
+    make_regroup,
+    open_regroup,
+    needs_tables=True,
+    burst=False,
+)

@@ -35,11 +35,13 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, drop_parents, odds, parent_of, take_parents
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct_over
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
-from parnidag.kernels.types import Bytes, Codes, Integers, int64
+from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
+from parnidag.moves.move import Move
 from parnidag.moves.orphans import (
     ChildLists,
     holds_parents,
@@ -87,7 +89,10 @@ class Reversal(ReversalArrays):
     """The same as a struct."""
 
 
-def make_reversal(target: Target) -> ReversalArrays:
+open_reversal = opener(Reversal)
+
+
+def make_reversal(target: Target, likely: Floats | None = None) -> ReversalArrays:
     """Return one chain's working memory."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
     return ReversalArrays(
@@ -101,12 +106,6 @@ def make_reversal(target: Target) -> ReversalArrays:
         degrees=np.zeros(2, np.int64),
         outside=np.zeros(1, np.int64),
     )
-
-
-@kernel
-def open_reversal(arrays: ReversalArrays) -> Reversal:
-    """Build the struct on top of the arrays."""
-    return Reversal(*arrays)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -228,3 +227,15 @@ def find_levels(dag: Dag, rev: Reversal, i: int, j: int) -> bool:
     rev.under_parent[j] = PARTNER
     rev.under_child[i] = PARTNER
     return True
+
+
+MOVE = Move(
+    "edge_reversal",
+    "turn an edge round and draw new parents of both its nodes, see `REV`",
+    reversal_move,
+    make_reversal,
+    open_reversal,
+    needs_tables=True,
+    burst=False,
+    rare=True,
+)

@@ -10,9 +10,13 @@ The neighbourhood counts graphs with cycles too, so its sizes are known without 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from parnidag.kernels.dag import (
     ABSENT,
+    ONE,
     Dag,
     add_edge,
     addable_between,
@@ -25,15 +29,41 @@ from parnidag.kernels.dag import (
     present,
     remove_edge,
 )
-from parnidag.kernels.jit import kernel
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
+from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import flipped_score
-from parnidag.kernels.types import int64
+from parnidag.kernels.types import Bytes, Floats, Integers, int64
+from parnidag.moves.move import Move
+from parnidag.target import Target
 
 FLIP, ADD, DELETE, REVERSE = int64(0), int64(1), int64(2), int64(3)
 MOVES = ("flip", "add", "delete", "reverse")
 THREE = int64(3)
+
+
+@keeps("tried", "accepted")
+class CountArrays(NamedTuple):
+    """How often each move was tried and accepted."""
+
+    frame: Bytes
+    tried: Integers
+    accepted: Integers
+
+
+@struct_over
+class Counts(CountArrays):
+    """The same as a struct."""
+
+
+open_counts = opener(Counts)
+
+
+def make_counts(target: Target, likely: Floats) -> CountArrays:
+    """Return the counters of a new chain."""
+    return CountArrays(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
 
 
 @kernel
@@ -131,3 +161,16 @@ def random_absent(dag: Dag) -> int:
         code = int64(dag.free[below(dag.rng, dag.free.size)])
         if not adjacent(dag, parent_of(code), child_of(code)):
             return code
+
+
+@leaf
+def adr_step(dag: Dag, counts: Counts) -> bool:
+    """Try to add, delete or reverse an edge, and count which; True when the graph changed."""
+    move = adr_move(dag)
+    changed = single_edge_step(dag, move)
+    counts.tried[move] += ONE
+    counts.accepted[move] += changed
+    return changed
+
+
+MOVE = Move("adr", "add, delete or reverse an edge", adr_step, make_counts, open_counts, reaches_all=True, parts=MOVES)

@@ -19,6 +19,7 @@ from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import family_score, write_family
 from parnidag.kernels.types import int64
+from parnidag.moves.move import Move
 
 
 @kernel
@@ -38,3 +39,6 @@ def swap_parent_move(dag: Dag) -> bool:
     remove_edge(dag, i, j, score)
     add_edge(dag, other, j, score)
     return True
+
+
+MOVE = Move("swap_parent", "put another node in the place of one parent", swap_parent_move)

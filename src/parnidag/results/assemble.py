@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from parnidag._version import __version__
 from parnidag.exact_solver.sums import Solution
 from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
+from parnidag.kernels.declare import named
 from parnidag.results.record import RunRecord, pack_graphs, pack_store
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.loop import Run
@@ -44,6 +45,8 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         "versions": software(),
         "method": "MCMC",
         "sampler": run.sampler.describe(),
+        "restricted": run.sampler.restricted,
+        "alternatives": run.sampler.alternatives,
         **run.target.settings,
         "draws": plan.draws,
         "tune": plan.tune,
@@ -92,12 +95,12 @@ def _starts(run: Run) -> dict[str, Any]:
 
 def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
     """Return the best graph that the chains, or the sampler's own search, met."""
-    trace = max(run.logs, key=lambda log: float(log.chain.recorder.floats[0])).chain.recorder
-    score = float(trace.floats[0])
+    trace = max(run.logs, key=lambda log: named(log.chain.recorder).best_score).chain.recorder
+    score = float(named(trace).best_score)
     found = run.setup.prepared.space
     if found is not None and found.best is not None and found.log_posterior is not None and found.log_posterior > score:
         return edge_codes(found.best), found.log_posterior
-    arcs = trace.best_codes[: int(trace.integers[3])]
+    arcs = trace.best_codes[: named(trace).best_count]
     return np.sort(np.concatenate([codes_of_arcs(arcs, run.target.n_nodes), required])), score
 
 
@@ -156,7 +159,9 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             "tries": totals["tried"] / max(kept, 1),
             **run.sampler.gauges(log.chain),
         }
-        if log.chain.graph.integers[3:5].any():  # samplers on tables alone ask the cache for nothing
+        if (
+            named(log.chain.graph).hits or named(log.chain.graph).misses
+        ):  # samplers on tables alone ask the cache for nothing
             figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
             figures["evaluations"] = totals["evaluations"] / max(totals["parni_iterations"], 1.0)

@@ -14,7 +14,7 @@ from parnidag.results.record import RunRecord
 Floats = NDArray[np.float64]
 
 RESTRICTED = ("OrderMCMC", "PartitionMCMC", "IterativeMCMC")
-"""Samplers that never leave their search space, but for one parent more where their tables say so."""
+"""Samplers that never leave their search space, for results that do not say it themselves."""
 
 BAYES_FACTOR_LIMIT = 10.0
 """From this Bayes factor on an edge counts as included, up to its inverse as excluded: "strong" since Jeffreys."""
@@ -72,7 +72,8 @@ def considered_edges(record: RunRecord) -> NDArray[np.bool_]:
     n = len(record.nodes)
     space = record.settings.get("space")
     name = dict(record.settings.get("sampler") or {}).get("name")
-    if not space or name not in RESTRICTED or space.get("plus_one"):
+    restricted = record.settings.get("restricted", name in RESTRICTED)
+    if not space or not restricted or space.get("plus_one"):
         return np.ones((n, n), bool)
     from parnidag.space.search_space import SearchSpace  # only here: it brings in the compiler
 

@@ -110,7 +110,7 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
             f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
             "with more chains, or with another sampler"
         ]
-    advice = separation_advice(figures["modes"], dict(record.settings.get("sampler") or {}), least_stay(record))
+    advice = separation_advice(figures["modes"], dict(record.settings), least_stay(record))
     slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
     if slow:
         advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")
@@ -226,14 +226,14 @@ def separation(groups: Sequence[ModeGroup], chain_groups: Sequence[Sequence[int]
     )
 
 
-def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any], stay: float) -> list[str]:
+def separation_advice(groups: Sequence[ModeGroup], settings: dict[str, Any], stay: float) -> list[str]:
     """Say what separated modes mean for the result, and what to try; `stay` is the least that a stay lasts."""
     separated = [group for group in groups if group.kind == "separated"]
     stayed = all(group.by_start for group in separated)
     reason = "each chain stays where it started" if stayed else "no chain was seen to cross between modes"
     advice = [
         f"{reason}, so a stay lasts about {float(f'{stay:.2g}'):,.0f} iterations or more: try "
-        f"{_other_samplers(sampler)}, and more chains to find more of the modes; only a run of many such stays would "
+        f"{_other_samplers(settings)}, and more chains to find more of the modes; only a run of many such stays would "
         "weigh them"
     ]
     heights = _about_heights(separated[0])
@@ -243,22 +243,11 @@ def separation_advice(groups: Sequence[ModeGroup], sampler: dict[str, Any], stay
     return advice
 
 
-def _other_samplers(sampler: dict[str, Any]) -> str:
-    """Name samplers that cross between modes more easily than the one that was used."""
-    name = sampler.get("name")
-    try_next = []
-    if name != "PARNI":
-        try_next.append("samplers.PARNI()")
-    elif _paper_alone(sampler.get("moves")) or sampler.get("eta") == "paper" or sampler.get("kernel") == "printed":
-        try_next.append("samplers.PARNI() with its default moves")
-    if name != "PartitionMCMC":
-        try_next.append("samplers.PartitionMCMC()")
-    return " or ".join(try_next)
-
-
-def _paper_alone(moves: object) -> bool:
-    """Are there no moves but PARNI's own?"""
-    return moves == "paper" or (isinstance(moves, dict) and len(moves) < 2)
+def _other_samplers(settings: dict[str, Any]) -> str:
+    """Name samplers that cross between modes more easily, by what the one that was used says of itself."""
+    used = dict(settings.get("sampler") or {}).get("name")
+    others = [f"samplers.{name}()" for name in ("PARNI", "PartitionMCMC") if name != used]
+    return " or ".join(settings.get("alternatives") or others)  # older results do not say it
 
 
 def _about_heights(group: ModeGroup) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.graphs.adjacency import codes_of_arcs
+from parnidag.kernels.declare import named
 from parnidag.run.draws import Block
 from parnidag.samplers.base import Chain, Sampler
 
@@ -66,7 +67,8 @@ class ChainLog:
                 self.counted = self.chain.graph.visits.ravel().copy()
                 self.counted_at = self.chain.iteration
                 self.at_tune_end = sampler.totals(self.chain)
-                self.chain.recorder.integers[:2] = thin
+                recorder = named(self.chain.recorder)
+                recorder.until_draw = recorder.thin = thin
             else:
                 self.close_batch()
             self.boundaries.pop(0)
@@ -92,12 +94,12 @@ class ChainLog:
 def take_draws(chain: Chain) -> Block | None:
     """Empty the buffer of a chain; None if there was nothing in it."""
     trace = chain.recorder
-    count = int(trace.integers[2])
+    count = named(trace).buffered
     if count == 0:
         return None
     ends = trace.draw_ends[:count]
     codes = codes_of_arcs(trace.draw_codes[: int(ends[-1])], len(chain.graph.degree))
-    trace.integers[2] = 0
+    named(trace).buffered = 0
     return Block(np.diff(ends, prepend=0).astype(np.int32), codes, trace.draw_scores[:count].copy())
 
 

@@ -117,7 +117,7 @@ def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
         max_parents=target.max_parents,
         score_bytes=float(sum(getattr(array, "nbytes", 0) for array in table)),
         searched=sampler.default_space != "none",
-        tuned=_tunes(sampler),
+        tuned=sampler.tunes,
     )
 
 
@@ -149,17 +149,12 @@ def _saved(target: Target, chains: int) -> float:
 
 def time_in_words(target: Target, sampler: Sampler, iterations: int) -> str | None:
     """Say how long a run of many nodes will take with so many iterations in all; None where there is no telling."""
-    if target.n_nodes < LARGE or not _tunes(sampler):
+    if target.n_nodes < LARGE or not sampler.tunes:
         return None
     cores = usable_cores()
     seconds = SEARCH_SECONDS_A_NODE * target.n_nodes + iterations / (ITERATIONS_A_SECOND * cores)
     minutes = max(round(seconds / 60), 1)
     return f"n={target.n_nodes}: about {minutes} minute{'s' * (minutes > 1)} on {cores} free core{'s' * (cores > 1)}"
-
-
-def _tunes(sampler: Sampler) -> bool:
-    """Is it PARNI? Its chains have tuning parameters, and its speed is known."""
-    return hasattr(sampler, "target_evaluations")
 
 
 def free_bytes() -> float | None:

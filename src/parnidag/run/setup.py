@@ -18,7 +18,7 @@ from parnidag.run.run_file import Bundle
 from parnidag.samplers.base import Prepared, Sampler, Stages, new_chain
 from parnidag.space.default import default_skeleton, grown
 from parnidag.space.search_space import SearchSpace
-from parnidag.tables.build import DEFAULT_MEMORY, build_tables
+from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 
@@ -60,13 +60,12 @@ class Setup:
     def read(bundle: Bundle, target: Target, sampler: Sampler, searched: bool) -> Setup:
         """Return the set-up that a checkpoint keeps."""
         facts, arrays = bundle
-        memory = float(getattr(sampler, "memory", DEFAULT_MEMORY))
         space, found = (
             None if facts[name] is None else SearchSpace.read(target.names, facts[name]) for name in ("space", "found")
         )
         tables = None
         if "tables" in arrays:
-            tables = build_tables(target, arrays["tables"], plus_one=facts["plus_one"], memory=memory)
+            tables = build_tables(target, arrays["tables"], plus_one=facts["plus_one"], memory=sampler.table_memory)
         prepared = Prepared(considered=arrays.get("considered"), tables=tables, warm=arrays.get("warm"), space=found)
         starts, given, prior = list(arrays["starts"]), facts["space_given"], arrays["prior"]
         return Setup(target, sampler, prepared, starts, searched, space, given, prior)

@@ -1,22 +1,34 @@
-"""What samplers on a search space have in common: tables, starting graphs and what to tell the reader."""
+"""What samplers on a search space have in common: tables, starting graphs, and what to tell the reader.
+
+Those that walk over orders or partitions also draw graphs from them, in which every node chooses its parents
+independently of the others.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
-from parnidag._util.checks import number
+import numpy as np
+
+from parnidag._util.checks import number, whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
-from parnidag.samplers.base import Chain, Prepared, Stages, silent_stage
+from parnidag.kernels.dag import Dag, drop_parents, take_parents
+from parnidag.kernels.jit import kernel
+from parnidag.kernels.kept import keeps
+from parnidag.kernels.types import Codes, Floats, Integers, int64
+from parnidag.samplers.base import Asked, Prepared, Sampler
 from parnidag.space.search import starting_graphs
+from parnidag.tables.arrays import Tables
 from parnidag.tables.build import DEFAULT_MEMORY, build_tables
+from parnidag.tables.sums import draw_parents, write_parents
 from parnidag.target import Target
 
 
 @dataclass(frozen=True)
-class RestrictedSampler:
-    """A sampler over the graphs of a search space: every node's parents are candidates, and at most one other.
+class SamplerOnTables(Sampler):
+    """A sampler with tables of a search space: every node's parents are candidates, and at most one other.
 
     Parameters
     ----------
@@ -34,52 +46,29 @@ class RestrictedSampler:
             raise ParnidagError(f"plus_one must be True, False or None, got {self.plus_one!r}")
         number(self.memory, "memory", above=0, most=float("inf"), what="a number of bytes")
 
-    @property
-    def name(self) -> str:
-        """Name for people."""
-        return type(self).__name__
+    default_space: ClassVar[Literal["skeleton", "grown"]] = "grown"
+    restricted: ClassVar[bool] = True
 
     @property
-    def default_space(self) -> Literal["skeleton", "grown"]:
-        """A skeleton after iterative expansion."""
-        return "grown"
+    def table_memory(self) -> float:
+        """Bytes that the tables may take."""
+        return float(self.memory)
 
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Fill the tables of the search space; each chain starts at the best graph of a search of its own."""
-        candidates = self.candidates(considered)
-        with stages("tables"):
-            tables = build_tables(target, candidates, plus_one=self.plus_one, memory=float(self.memory))
-        if not chains:
+        candidates = self.candidates(asked.considered)
+        with asked.stages("tables"):
+            tables = build_tables(target, candidates, plus_one=self.plus_one, memory=self.table_memory)
+        if not asked.chains:
             return Prepared(candidates, tables)
-        with stages("starting graphs"):
-            return Prepared(candidates, tables, starts=starting_graphs(tables, seed, chains))
+        with asked.stages("starting graphs"):
+            return Prepared(candidates, tables, starts=starting_graphs(tables, asked.seed, asked.chains))
 
     def candidates(self, considered: Adjacency | None) -> Adjacency:
         """Return the candidates, or say that they are missing."""
         if considered is None:
             raise ParnidagError(f"{self.name} needs a search space")
         return considered
-
-    def gauges(self, chain: Chain) -> dict[str, float]:
-        """Return nothing: there is nothing to tune."""
-        return {}
-
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return nothing: kinds of moves are not timed."""
-        return {}
-
-    def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        return {"name": self.name, **asdict(self)}
 
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say which graphs the result is about; nothing if that is all of them."""
@@ -93,3 +82,57 @@ class RestrictedSampler:
             "Where the space lacks a good graph, edges inside it can be far too probable too: compare with a grown "
             "space, space.iterative, or with PARNI, REV, ADR or MC3, which sample all graphs"
         ]
+
+
+@dataclass(frozen=True)
+class DrawingSampler(SamplerOnTables):
+    """A sampler that walks over something else, orders or partitions, and draws graphs from it at regular intervals."""
+
+    graph_every: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.graph_every is not None:
+            whole(self.graph_every, "graph_every", 1, note="or None")
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the default number of iterations between draws: 10 per node, at least 500."""
+        return max(500, 10 * n_nodes)
+
+    def interval(self, target: Target) -> Integers:
+        """Return the iterations between drawn graphs, as an array of one."""
+        return np.array([target.n_nodes if self.graph_every is None else int(self.graph_every)])
+
+
+@keeps()
+class GraphDraw(NamedTuple):
+    """Working memory for a drawn graph."""
+
+    drawn: Codes
+    """The parents of each node, sorted (n × the most parents allowed)."""
+    degrees: Integers
+    scores: Floats
+
+
+def make_graph_draw(target: Target) -> GraphDraw:
+    """Return room for one graph."""
+    n = target.n_nodes
+    return GraphDraw(np.zeros((n, max(target.max_parents, 1)), np.int32), np.zeros(n, np.int64), np.zeros(n))
+
+
+@kernel
+def draw_graph(dag: Dag, tables: Tables, level: Integers, own: GraphDraw, hitting: bool) -> None:
+    """Replace the graph by one drawn in proportion to its weight among those that the levels permit.
+
+    Parents lie below their children's level. With `hitting` (a partition) every node above level 0 has at least one
+    parent just one level below.
+    """
+    for k in range(level.size):
+        j = int64(k)
+        needs = hitting and level[j] > 0
+        own.scores[j] = draw_parents(tables, dag.rng, j, level, level[j], needs)
+        own.degrees[j] = write_parents(tables, j, tables.drawn_subset, tables.drawn_column, own.drawn[j])
+        drop_parents(dag, j, own.drawn[j], own.degrees[j], own.scores[j])
+    for k in range(level.size):
+        j = int64(k)
+        take_parents(dag, j, own.drawn[j], own.degrees[j], own.scores[j])

@@ -1,26 +1,28 @@
 """The contract of every sampler, and the state of one chain.
 
-A sampler is a frozen dataclass of settings. `prepare` does once what all chains share and finds where they start,
-`begin` gives a chain its own arrays, `advance` runs it in place. The run needs nothing else, so a new sampler is one
-file. A chain is arrays alone: cut into segments of any length, on any worker, it makes the same draws.
+A sampler is a frozen dataclass of settings, in a file of its own. `set_up` does once what all chains share and finds
+where they start, `begin` gives a chain its own arrays, `advance` runs it in place. A chain is arrays alone: cut into
+segments of any length, on any worker, it makes the same draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
+from parnidag.kernels.declare import named
+from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import random_state
 from parnidag.kernels.recorder import RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
 from parnidag.space.search_space import SearchSpace
-from parnidag.tables.build import CandidateTables
+from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables
 from parnidag.target import Target, lay_graph
 
 BUFFERED_DRAWS = 256
@@ -72,13 +74,17 @@ class Chain:
             self._scratch = target.scratch()
         return self._scratch
 
+    def parts(self, target: Target) -> tuple[Problem, GraphArrays, Scratch, RecorderArrays]:
+        """Return what every loop over iterations takes first."""
+        return target.problem, self.graph, self.scratch(target), self.recorder
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scratch": None}
 
     @property
     def iteration(self) -> int:
         """Finished iterations."""
-        return int(self.graph.integers[2])
+        return int(named(self.graph).now)
 
     @property
     def edge_count(self) -> int:
@@ -88,31 +94,61 @@ class Chain:
     @property
     def log_posterior(self) -> float:
         """Log posterior of the present graph."""
-        return float(self.graph.floats[0])
+        return float(named(self.graph).log_posterior)
 
     @property
     def memo_hit_rate(self) -> float:
         """Share of local scores that were remembered."""
-        hits, misses = self.graph.integers[3:5]
-        return float(hits / max(hits + misses, 1))
+        graph = named(self.graph)
+        return float(graph.hits / max(graph.hits + graph.misses, 1))
 
 
-class Sampler(Protocol):
-    """What `run` asks of a sampler."""
+@dataclass(frozen=True)
+class Asked:
+    """What a run asks of a sampler's preparation."""
+
+    considered: Adjacency | None = None
+    """The candidate parents of every node (parent × child), if there is a search space."""
+    seed: int = 0
+    stages: Stages = silent_stage
+    chains: int = 0
+    """For how many of them a start is wanted."""
+    given: bool = True
+    """Whether the user chose the space."""
+
+
+class Sampler:
+    """What a run, a result and the command line ask of a sampler.
+
+    A sampler is a frozen dataclass of settings that has `set_up`, `begin`, `advance` and `totals`; the rest has
+    defaults.
+    """
+
+    default_space: ClassVar[Literal["none", "skeleton", "grown"]] = "none"
+    """Which search space it is given when the user gives none."""
+    restricted: ClassVar[bool] = False
+    """Whether it never leaves its search space, but for one parent more where its tables say so."""
+    tunes: ClassVar[bool] = False
+    """Whether its chains have tuning parameters, as PARNI's have."""
 
     @property
     def name(self) -> str:
         """Name for people."""
-        ...
-
-    def default_thin(self, n_nodes: int) -> int:
-        """Return the iterations between stored draws when the user gives none."""
-        ...
+        return type(self).__name__
 
     @property
-    def default_space(self) -> Literal["none", "skeleton", "grown"]:
-        """Which search space the sampler is given when the user gives none."""
-        ...
+    def alternatives(self) -> list[str]:
+        """What to try where this one finds chains in separated modes."""
+        return ["samplers.PARNI()", "samplers.PartitionMCMC()"]
+
+    @property
+    def table_memory(self) -> float:
+        """Bytes that its tables may take."""
+        return DEFAULT_MEMORY
+
+    def default_thin(self, n_nodes: int) -> int:
+        """Return the iterations between stored draws when the user gives none: 100 per node, at least 5000."""
+        return max(5000, 100 * n_nodes)
 
     def prepare(
         self,
@@ -124,39 +160,36 @@ class Sampler(Protocol):
         chains: int = 0,
         given: bool = True,
     ) -> Prepared:
-        """Compute once what all chains share; refuse a space that the sampler has no use for.
+        """Compute once what all chains share; the arguments are explained in `Asked`."""
+        return self.set_up(target, Asked(considered, seed, stages, chains, given))
 
-        `chains` is for how many of them a start is wanted, `given` whether the user chose the space.
-        """
-        ...
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
+        """Compute once what all chains share; refuse a space that the sampler has no use for."""
+        raise NotImplementedError
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain the sampler's own arrays."""
-        ...
+        raise NotImplementedError
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         """Run at most `steps` iterations in place; return how many were made, fewer when the draw buffer is full."""
-        ...
+        raise NotImplementedError
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return counters that only grow: at least `tried` and `accepted`."""
-        ...
+        raise NotImplementedError
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return present values worth showing, such as ω."""
-        ...
-
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return the microseconds of CPU time that each kind of move takes; nothing if there is no way to tell."""
-        ...
+        return {}
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
-        ...
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
 
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say what a reader of the result must know about its law; nothing if it is the posterior over all graphs."""
-        ...
+        return []
 
 
 def new_chain(target: Target, graph: Adjacency, seed: int, index: int, scratch: Scratch | None = None) -> Chain:

@@ -12,22 +12,21 @@ graph that agrees with many orders is drawn that much more often than its poster
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from parnidag.graphs.adjacency import Adjacency, random_topological_order
+from parnidag.graphs.adjacency import random_topological_order
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
-from parnidag.samplers._graphs_of_orders import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
-from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
+from parnidag.samplers.base import Asked, Chain, Prepared, move_totals
 from parnidag.space.expansion import check_expansion, expand
-from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
-from parnidag.tables.build import make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, draw_arrays, open_tables
 from parnidag.tables.orders import MOVES, OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.target import Target
 
@@ -85,20 +84,14 @@ class OrderMCMC(DrawingSampler):
         order = random_topological_order(chain.graph.position != ABSENT, rng)
         chain.own = OrderState(
             make_order(order, SWAPS, RELOCATIONS),
-            make_draws(prepared.tables),
+            draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
             self.interval(target),
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         assert chain.tables is not None
-        scratch = chain.scratch(target)
-        return int(
-            advance_order(
-                target.problem, chain.graph, scratch, chain.recorder, chain.tables.arrays, chain.own, int64(steps)
-            )
-        )
+        return int(advance_order(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""
@@ -140,37 +133,25 @@ class IterativeMCMC(OrderMCMC):
     threshold: float = 0.5
     max_candidates: int | None = None
 
+    default_space: ClassVar[Literal["skeleton", "grown"]] = "skeleton"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_expansion(self.by, self.threshold, self.max_candidates)
 
-    @property
-    def default_space(self) -> Literal["skeleton", "grown"]:
-        """A skeleton: it is grown here."""
-        return "skeleton"
-
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Grow the search space and fill its tables; the first chain starts at the best graph found."""
-        with stages("search space"):
+        with asked.stages("search space"):
             space = expand(
                 target,
-                self.candidates(considered),
-                seed=seed,
+                self.candidates(asked.considered),
+                seed=asked.seed,
                 by=self.by,
                 threshold=float(self.threshold),
                 most_candidates=None if self.max_candidates is None else int(self.max_candidates),
-                memory=float(self.memory),
+                memory=self.table_memory,
             )
-        prepared = super().prepare(target, space.considered, seed, stages, chains=chains)
+        prepared = super().set_up(target, replace(asked, considered=space.considered))
         assert space.best is not None
         starts = [space.best, *prepared.starts[1:]] if prepared.starts else None
         return replace(prepared, space=space, starts=starts)

@@ -32,14 +32,15 @@ from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.samplers._graphs_of_orders import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
+from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Chain, Prepared, move_totals
-from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, open_tables
-from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
+from parnidag.tables.build import CandidateTables
 from parnidag.tables.partition_moves import MOVE_WEIGHTS, MOVES, partition_step
 from parnidag.tables.partitions import (
     Partition,
     PartitionArrays,
+    close_partition,
     make_partition,
     open_partition,
     sort_levels,
@@ -87,6 +88,11 @@ class PartitionMCMC(DrawingSampler):
     50
     """
 
+    @property
+    def alternatives(self) -> list[str]:
+        """PARNI, whose moves cross other valleys."""
+        return ["samplers.PARNI()"]
+
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Put a new chain at the partition of its graph, less parents that the tables do not hold."""
         assert prepared.tables is not None
@@ -94,7 +100,7 @@ class PartitionMCMC(DrawingSampler):
         level = layers(held_graph(prepared.tables, chain.graph.position != ABSENT))
         chain.own = PartitionState(
             make_partition(level, MOVE_WEIGHTS),
-            make_draws(prepared.tables),
+            draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
             make_reversal(target),
             np.zeros(2, np.int64),
@@ -102,14 +108,8 @@ class PartitionMCMC(DrawingSampler):
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         assert chain.tables is not None
-        scratch = chain.scratch(target)
-        return int(
-            advance_partition(
-                target.problem, chain.graph, scratch, chain.recorder, chain.tables.arrays, chain.own, int64(steps)
-            )
-        )
+        return int(advance_partition(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""
@@ -173,7 +173,7 @@ def advance_partition(
             done += ONE
             if not observe(dag, recorder):
                 break
-    state.walk.integers[0] = run.parts
+    close_partition(run, state.walk)
     close_dag(dag, graph)
     close_recorder(recorder, recorder_arrays)
     return done

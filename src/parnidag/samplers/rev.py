@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recor
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
-from parnidag.samplers._on_tables import RestrictedSampler
+from parnidag.samplers._on_tables import SamplerOnTables
 from parnidag.samplers.base import Chain, Prepared, move_totals
-from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, open_tables
-from parnidag.tables.build import make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
 from parnidag.target import Target
 
 EDGE_REVERSAL = int64(4)
@@ -39,7 +38,7 @@ class ReversalState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class REV(RestrictedSampler):
+class REV(SamplerOnTables):
     """ADR with the new edge reversal move (Grzegorczyk and Husmeier, Machine Learning 71, 2008).
 
     Most iterations add, delete or reverse one edge, as `ADR` does. The others turn an edge round and draw new parents
@@ -67,38 +66,24 @@ class REV(RestrictedSampler):
 
     probability: float = 1.0 / 15.0
 
+    restricted: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         why = "since edge reversals alone do not reach every graph"
         number(self.probability, "probability", least=0, below=1, note=why)
-
-    def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 100 a node, at least 5000."""
-        return max(5000, 100 * n_nodes)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its working memory and counters."""
         assert prepared.tables is not None
         chain.tables = prepared.tables
         tried, accepted = np.zeros((2, len(MIXED_MOVES)), np.int64)
-        chain.own = ReversalState(make_draws(prepared.tables), make_reversal(target), tried, accepted)
+        chain.own = ReversalState(draw_arrays(prepared.tables.arrays), make_reversal(target), tried, accepted)
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         assert chain.tables is not None
-        scratch = chain.scratch(target)
-        return int(
-            advance_reversal(
-                target.problem,
-                chain.graph,
-                scratch,
-                chain.recorder,
-                chain.tables.arrays,
-                chain.own,
-                float(self.probability),
-                int64(steps),
-            )
-        )
+        probability = float(self.probability)
+        return int(advance_reversal(*chain.parts(target), chain.tables.arrays, chain.own, probability, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, and how often the tables did not hold what was needed."""

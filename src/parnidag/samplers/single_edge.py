@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
 from parnidag.kernels.jit import entry, leaf
 from parnidag.kernels.kept import keeps
@@ -19,7 +18,7 @@ from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recor
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
-from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, move_totals
 from parnidag.target import Target
 
 EXCHANGE = int64(len(MOVES))
@@ -36,81 +35,38 @@ class MoveCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _StructureSampler:
+class _StructureSampler(Sampler):
     """What MC3 and ADR share: everything but the proposal."""
 
     exchange: float = 0.0
 
     _reversals: ClassVar[bool]
-    default_space: ClassVar[Literal["none"]] = "none"
 
     def __post_init__(self) -> None:
         why = "since exchanges alone do not reach every graph"
         number(self.exchange, "exchange", least=0, below=1, what="a probability", note=why)
 
-    @property
-    def name(self) -> str:
-        """Name for people."""
-        return type(self).__name__
-
-    def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 100 a node, at least 5000."""
-        return max(5000, 100 * n_nodes)
-
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Prepare nothing: these samplers propose every edge, and start without any but those required."""
-        if considered is not None:
+        if asked.considered is not None:
             raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
-        return Prepared(starts=[target.required] * chains)
+        return Prepared(starts=[target.required] * asked.chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its move counters."""
         chain.own = MoveCounts(*np.zeros((2, len(COUNTED)), np.int64))
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
-        scratch = chain.scratch(target)
-        return int(
-            advance_structure(
-                target.problem,
-                chain.graph,
-                scratch,
-                chain.recorder,
-                chain.own,
-                self._reversals,
-                float(self.exchange),
-                int64(steps),
-            )
-        )
+        settings = self._reversals, float(self.exchange)
+        return int(advance_structure(*chain.parts(target), chain.own, *settings, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, in all and by kind."""
         return move_totals(COUNTED, *chain.own)
 
-    def gauges(self, chain: Chain) -> dict[str, float]:
-        """Return nothing: there is nothing to tune."""
-        return {}
-
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return nothing: kinds of moves are not timed."""
-        return {}
-
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
         return {"name": self.name, "exchange": float(self.exchange)}
-
-    def caveats(self, prepared: Prepared) -> list[str]:
-        """Return nothing: the law is the posterior over all graphs."""
-        return []
 
 
 @dataclass(frozen=True)

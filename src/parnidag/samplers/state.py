@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import Scratch
+from parnidag.kernels.declare import named
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
 from parnidag.target import Target
 
@@ -25,13 +26,13 @@ def chain_state(chain: Chain) -> Arrays:
     """Return copies of all that a chain is made of and that cannot be made anew; its buffer of draws is empty."""
     graph, recorder = chain.graph, chain.recorder
     state: Arrays = {
-        "graph.edges": graph.edges[: int(graph.integers[0])],
+        "graph.edges": graph.edges[: named(graph).edge_count],
         "graph.visits": graph.visits,
         "graph.local": graph.local,
         "graph.rng": graph.rng,
         "graph.integers": graph.integers,
         "graph.floats": graph.floats,
-        "recorder.best": recorder.best_codes[: int(recorder.integers[3])],
+        "recorder.best": recorder.best_codes[: named(recorder).best_count],
         "recorder.integers": recorder.integers,
         "recorder.floats": recorder.floats,
     }

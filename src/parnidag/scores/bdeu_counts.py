@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from parnidag.kernels.jit import kernel
+from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.types import Integers, Words, int64, uint64
 
 ZERO, ONE = int64(0), int64(1)
@@ -159,7 +159,7 @@ def count_numbers(numbers: Integers, found: int, weights: Integers) -> Integers:
     return counts
 
 
-@kernel
+@entry
 def make_places(rows: int) -> Integers:
     """Return memory for `renumber`: as a hash table it is at most half full."""
     slots = int64(2)

@@ -1,13 +1,14 @@
-"""The search space that is used when the user gives none."""
+"""The search space that is used when the user gives none, and where search spaces begin."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parnidag.data.table import Data
 from parnidag.kernels.problem import FREE
 from parnidag.space.expansion import candidate_limit, expand, strongest
-from parnidag.space.neighbours import neighbours
+from parnidag.space.pc import pc
 from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
@@ -31,3 +32,20 @@ def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:
     if space.considered.sum() == (target.problem.status == FREE).sum():
         return space
     return expand(target, space.considered, seed=seed)
+
+
+def pc_fits(data: Data, target: Target) -> bool:
+    """Do the tests of PC suit data and score?"""
+    return not data.has_interventions and (target.problem.table.walks or data.kind == "discrete")
+
+
+def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int | None) -> NDArray[np.bool_]:
+    """Return a symmetric matrix of pairs: the PC skeleton where its tests suit data and score.
+
+    They test linear relations or tables of counts, in rows that nobody interfered with. Otherwise two nodes are near
+    when one of them explains the other better than nothing does.
+    """
+    if pc_fits(data, target):
+        return pc(data, alpha=alpha, max_conditioning=max_conditioning).adjacency
+    helps = target.pair_gains > 0.0
+    return np.asarray(helps | helps.T)

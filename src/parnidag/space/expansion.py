@@ -29,8 +29,8 @@ from parnidag.kernels.random import RandomState, random_state
 from parnidag.kernels.types import Floats, int64
 from parnidag.space.search import RELOCATIONS, SEARCH_KEY, SWAPS, best_inside, search
 from parnidag.space.search_space import Round, SearchSpace
-from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
-from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables, build_tables, make_draws, table_bytes
+from parnidag.tables.arrays import DrawArrays, TableArrays, draw_arrays, open_tables
+from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables, build_tables, table_bytes
 from parnidag.tables.orders import OrderArrays, make_order, open_order, order_step, value_all
 from parnidag.tables.sums import ANY, subset_below, weigh_columns
 from parnidag.target import Target
@@ -201,7 +201,7 @@ def _order_of(graph: Adjacency, seed: int, stream: int) -> list[int]:
 def outside_probabilities(tables: CandidateTables, start: Adjacency, seed: int, stream: int) -> Floats:
     """Return how probable each edge from outside the candidates is, averaged over sampled orders (parent × child)."""
     n = len(start)
-    walk, own = make_order(_order_of(start, seed, stream), SWAPS, RELOCATIONS), make_draws(tables)
+    walk, own = make_order(_order_of(start, seed, stream), SWAPS, RELOCATIONS), draw_arrays(tables.arrays)
     words = random_state(seed, SEARCH_KEY, stream, 3)
     chances = np.zeros((n, n))
     orders = SAMPLED_ORDERS_A_NODE * n

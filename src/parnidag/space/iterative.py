@@ -10,8 +10,8 @@ from parnidag.errors import ParnidagError
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
+from parnidag.space.default import ALPHA, MAX_CONDITIONING, neighbours, pc_fits
 from parnidag.space.expansion import check_expansion, expand
-from parnidag.space.neighbours import neighbours, pc_fits
 from parnidag.space.read import as_space
 from parnidag.space.search_space import SearchSpace
 from parnidag.tables.build import DEFAULT_MEMORY
@@ -25,6 +25,7 @@ def iterative(
     prior: EdgePrior | None = None,
     skeleton: Any = None,
     alpha: float | None = None,
+    max_conditioning: int | None = MAX_CONDITIONING,
     by: Literal["best", "sampled"] = "best",
     threshold: float = 0.5,
     max_candidates: int | None = None,
@@ -45,6 +46,9 @@ def iterative(
         tests do not fit (curved relations, interventions, your own scores) the pairs that help each other.
     alpha
         Significance level of that PC skeleton, 0.05 by default; refused where there is none.
+    max_conditioning
+        Its largest conditioning sets; None for no limit. Larger ones than 3 take very long around hubs, and the
+        expansion mends what they would find.
     by
         ``"best"`` adds the edges of the best graph found; ``"sampled"`` adds the edges whose probability, averaged over
         sampled orders, is at least `threshold`.
@@ -76,8 +80,10 @@ def iterative(
     target = Target.build(table, choose_score(score, table), EdgePrior() if prior is None else prior)
     if alpha is not None and (skeleton is not None or not pc_fits(table, target)):
         raise ParnidagError(f"alpha={alpha!r} is for the tests of PC, and this space begins without them: leave it out")
-    level = 0.05 if alpha is None else alpha
-    begin = neighbours(table, target, level, None) if skeleton is None else as_space(skeleton, target.names).considered
+    if skeleton is None:
+        begin = neighbours(table, target, ALPHA if alpha is None else alpha, max_conditioning)
+    else:
+        begin = as_space(skeleton, target.names).considered
     target.check_score()
     found = expand(
         target,

@@ -3,7 +3,7 @@
 PC starts from the complete undirected graph and removes a pair once some set of neighbours makes it independent, by
 Fisher's z test of the partial correlation, with sets of 0, 1, 2, … nodes. In the stable variant of Colombo and Maathuis
 (2014, JMLR 15, section 4.1) the neighbours are frozen while sets of one size are tried, so that the result does not
-depend on the order of the columns. Discrete data have tests of their own, in `discrete_tests`.
+depend on the order of the columns. Discrete data have tests of their own, in `pc_discrete`.
 
 Around one node, all pairs that share a conditioning set are tested together. Going through the sets depth-first,
 each chosen member is eliminated from the covariance of the node and its neighbours (one step of Gaussian elimination),

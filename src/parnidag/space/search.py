@@ -14,8 +14,8 @@ from parnidag.graphs.adjacency import Adjacency, random_topological_order
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.random import RandomState, random_state
 from parnidag.kernels.types import Floats, Integers, int64
-from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
-from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.arrays import DrawArrays, TableArrays, draw_arrays, open_tables
+from parnidag.tables.build import CandidateTables
 from parnidag.tables.orders import OrderArrays, make_order, open_order, order_step, relocate, value_all
 
 STEPS_A_NODE, FEWEST_STEPS = 200, 10_000
@@ -48,7 +48,7 @@ def search(
     if order is None:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SEARCH_KEY, stream, 0)))
         order = random_topological_order(target.required, rng)
-    walk, own = make_order(order, SWAPS, RELOCATIONS, maximise=True), make_draws(tables, peaks)
+    walk, own = make_order(order, SWAPS, RELOCATIONS, maximise=True), draw_arrays(tables.arrays, peaks)
     best = np.array(order, np.int64)
     words = random_state(seed, SEARCH_KEY, stream, 1)
     n = target.n_nodes

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import leaf, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 
@@ -57,55 +58,15 @@ def draw_arrays(arrays: TableArrays, peaks: Floats | None = None) -> DrawArrays:
     return DrawArrays(make_frame(), np.zeros(most), np.zeros(most, np.int64), np.zeros(0) if peaks is None else peaks)
 
 
-@struct
-class Tables:
-    """The fields of `TableArrays` with one chain's working memory, and the answers of the draws."""
+@struct_over
+class Tables(TableArrays, DrawArrays):  # type: ignore[misc]
+    """Both in one struct, with the answers of the draws."""
 
-    frame: Bytes
-    candidates: Codes
-    extras: Codes
-    required: Codes
-    column: Codes
-    candidate_count: Integers
-    extra_count: Integers
-    required_count: Integers
-    first_entry: Integers
-    first_row: Integers
-    scores: Floats
-    ratios: Floats
-    log_alone: Floats
-    ranked: Codes
-    peaks: Floats
-    weights: Floats
-    chosen: Integers
-    drawn_subset: int
-    drawn_column: int
+    drawn_subset: int = ZERO
+    drawn_column: int = ZERO
 
 
-@kernel
-def open_tables(arrays: TableArrays, own: DrawArrays) -> Tables:
-    """Build the struct on top of the arrays."""
-    return Tables(
-        own.frame,
-        arrays.candidates,
-        arrays.extras,
-        arrays.required,
-        arrays.column,
-        arrays.candidate_count,
-        arrays.extra_count,
-        arrays.required_count,
-        arrays.first_entry,
-        arrays.first_row,
-        arrays.scores,
-        arrays.ratios,
-        arrays.log_alone,
-        arrays.ranked,
-        own.peaks,
-        own.weights,
-        own.chosen,
-        ZERO,
-        ZERO,
-    )
+open_tables = opener(Tables)
 
 
 @leaf

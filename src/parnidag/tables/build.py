@@ -19,7 +19,8 @@ import hashlib
 import itertools
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -28,8 +29,8 @@ from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
 from parnidag.kernels.problem import FREE, REQUIRED
-from parnidag.kernels.types import Codes, Floats, Integers
-from parnidag.tables.arrays import NEVER, SUBSET, DrawArrays, TableArrays, draw_arrays
+from parnidag.kernels.types import Codes, Integers
+from parnidag.tables.arrays import NEVER, SUBSET, TableArrays, draw_arrays
 from parnidag.tables.fill import fill_all_scores, fill_all_sums, make_filling
 from parnidag.target import Target
 
@@ -51,7 +52,11 @@ class CandidateTables:
     plus_one: bool
     arrays: TableArrays
     seconds: float = 0.0
-    key: str = field(default="")
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of what the tables were filled from."""
+        return _digest(self.target, self.considered, self.plus_one, self.has_sums)
 
     @property
     def nbytes(self) -> int:
@@ -72,6 +77,7 @@ class CandidateTables:
         return bool(((outside == 0) | (room == 0) | (self.plus_one & ((outside == 1) | (room == 1)))).all())
 
     def __reduce__(self) -> tuple[Any, ...]:
+        _KNOWN[self.key] = self
         return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one, self.has_sums)
 
     def __repr__(self) -> str:
@@ -119,15 +125,7 @@ def build_tables(
     if sums:
         fill_all_sums(arrays, draws)
         _rank(arrays)
-    key = _digest(target, considered, plus_one, sums)
-    tables = CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began, key)
-    _KNOWN[tables.key] = tables
-    return tables
-
-
-def make_draws(tables: CandidateTables, peaks: Floats | None = None) -> DrawArrays:
-    """Return a chain's working memory."""
-    return draw_arrays(tables.arrays, peaks)
+    return CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began)
 
 
 def fitting_plus_one(
@@ -267,5 +265,7 @@ def _known_or_rebuilt(
     known = _KNOWN.get(key)
     if known is None:
         known = build_tables(target, considered, plus_one=plus_one, memory=math.inf, sums=sums)
+        known.__dict__["key"] = key
+        _KNOWN[key] = known
         _HELD[:] = [known]
     return known

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
-from parnidag.kernels.jit import entry, kernel, leaf, make_frame, struct
+from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.jit import entry, kernel, leaf, make_frame
 from parnidag.kernels.local_score import (
     Walk,
     append_parent,
@@ -41,19 +42,12 @@ class FillArrays(NamedTuple):
     """For scores that are not walked: the parents of a set, and scratch."""
 
 
-@struct
-class Filling:
+@struct_over
+class Filling(Problem, FillArrays):  # type: ignore[misc]
     """Scores and prior, and where the walk through the subsets stands."""
 
-    frame: Bytes
-    table: ScoreTable
-    log_odds: Floats
-    max_parents: int
-    walk: Walk
-    branch: Integers
-    priors: Floats
-    family: Integers
-    factor: Floats
+
+open_filling = opener(Filling)
 
 
 def make_filling(arrays: TableArrays, table: ScoreTable, max_parents: int) -> FillArrays:
@@ -68,22 +62,6 @@ def make_filling(arrays: TableArrays, table: ScoreTable, max_parents: int) -> Fi
         np.zeros(depth + 1),
         np.zeros(depth + 2, np.int64),
         np.zeros((rows, rows)),
-    )
-
-
-@kernel
-def open_filling(problem: Problem, own: FillArrays) -> Filling:
-    """Build the struct on top of the arrays."""
-    return Filling(
-        own.frame,
-        problem.table,
-        problem.log_odds,
-        problem.max_parents,
-        own.walk,
-        own.branch,
-        own.priors,
-        own.family,
-        own.factor,
     )
 
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.declare import first_numbers, opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import RandomState, below, choose, happens
-from parnidag.kernels.types import Bytes, Floats, Integers, int64
+from parnidag.kernels.types import Bytes, Flags, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
 from parnidag.tables.sums import HUGE, log_sum, peak, subset_below
 
@@ -45,27 +46,22 @@ class OrderArrays(NamedTuple):
     tried: Integers
     accepted: Integers
     move_weights: Floats
-    settings: Floats
-    """Whether the best score counts and not the sum; the temperature."""
+    flags: Flags
+    """The number that `Order` declares."""
 
 
-@struct
-class Order:
-    """The mutable struct over `OrderArrays`."""
+@struct_over
+class Order(OrderArrays):
+    """The same as a struct."""
 
-    frame: Bytes
-    order: Integers
-    level: Integers
-    values: Floats
-    other: Floats
-    slots: Floats
-    tried: Integers
-    accepted: Integers
-    move_weights: Floats
     maximise: bool
-    temperature: float
-    total: float
+    """Does the best score count, and not the sum?"""
+    temperature: float = 1.0
+    total: float = 0.0
     """Value of the order, from `value_all` on."""
+
+
+open_order = opener(Order)
 
 
 def make_order(order: list[int], swaps: float, relocations: float, maximise: bool = False) -> OrderArrays:
@@ -88,26 +84,7 @@ def make_order(order: list[int], swaps: float, relocations: float, maximise: boo
         tried=np.zeros(3, np.int64),
         accepted=np.zeros(3, np.int64),
         move_weights=np.array([1.0 - far - gibbs, far, gibbs]),
-        settings=np.array([float(maximise), 1.0]),
-    )
-
-
-@kernel
-def open_order(arrays: OrderArrays) -> Order:
-    """Build the struct on top of the arrays."""
-    return Order(
-        arrays.frame,
-        arrays.order,
-        arrays.level,
-        arrays.values,
-        arrays.other,
-        arrays.slots,
-        arrays.tried,
-        arrays.accepted,
-        arrays.move_weights,
-        arrays.settings[0] > 0.0,
-        arrays.settings[1],
-        0.0,
+        **first_numbers(Order, maximise=maximise),
     )
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, odds
-from parnidag.kernels.jit import kernel, make_frame, struct
+from parnidag.kernels.declare import closer, first_numbers, opener, size_of, struct_over
+from parnidag.kernels.jit import kernel, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Bytes, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
@@ -51,37 +52,27 @@ class PartitionArrays(NamedTuple):
     accepted: Integers
     move_weights: Floats
     integers: Integers
-    """Number of parts."""
+    """The number that `Partition` keeps."""
 
 
-@struct
-class Partition:
-    """The mutable struct over `PartitionArrays`, and what a proposal says of itself (see `propose`)."""
+@struct_over
+class Partition(PartitionArrays):
+    """The same as a struct, and what a proposal says of itself (see `propose`)."""
 
-    frame: Bytes
-    order: Integers
-    starts: Integers
-    level: Integers
-    values: Floats
-    next_order: Integers
-    next_starts: Integers
-    next_level: Integers
-    next_values: Floats
-    changed: Integers
-    doubtful: Integers
-    tried: Integers
-    accepted: Integers
-    move_weights: Floats
-    n: int
     parts: int
-    next_parts: int
-    low: int
-    high: int
-    log_ratio: float
-    first: int
-    second: int
-    was_alone: bool
-    is_alone: bool
+    """Number of parts."""
+    n: int = size_of("order")
+    next_parts: int = ZERO
+    low: int = ZERO
+    high: int = ZERO
+    log_ratio: float = 0.0
+    first: int = NOBODY
+    second: int = NOBODY
+    was_alone: bool = False
+    is_alone: bool = False
+
+
+open_partition, close_partition = opener(Partition), closer(Partition)
 
 
 def make_partition(level: Integers, move_weights: Sequence[float]) -> PartitionArrays:
@@ -104,38 +95,7 @@ def make_partition(level: Integers, move_weights: Sequence[float]) -> PartitionA
         tried=np.zeros(len(move_weights), np.int64),
         accepted=np.zeros(len(move_weights), np.int64),
         move_weights=np.array(move_weights, np.float64),
-        integers=np.array([parts]),
-    )
-
-
-@kernel
-def open_partition(arrays: PartitionArrays) -> Partition:
-    """Build the struct on top of the arrays."""
-    return Partition(
-        arrays.frame,
-        arrays.order,
-        arrays.starts,
-        arrays.level,
-        arrays.values,
-        arrays.next_order,
-        arrays.next_starts,
-        arrays.next_level,
-        arrays.next_values,
-        arrays.changed,
-        arrays.doubtful,
-        arrays.tried,
-        arrays.accepted,
-        arrays.move_weights,
-        int64(arrays.order.size),
-        arrays.integers[0],
-        ZERO,
-        ZERO,
-        ZERO,
-        0.0,
-        NOBODY,
-        NOBODY,
-        False,
-        False,
+        **first_numbers(Partition, parts=parts),
     )
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, arc, settle_counts
-from parnidag.kernels.jit import kernel, leaf, make_frame, struct
+from parnidag.kernels.declare import closer, first_numbers, opener, struct_over
+from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE
@@ -52,37 +53,23 @@ class ParniArrays(NamedTuple):
     undo_moves: Integers
     undo_scores: Floats
     flags: Flags
-    """printed kernel?, symmetrised η?, adapt always?"""
     integers: Integers
-    """tune, next refresh, blocks, undos, tried, accepted, evaluations."""
     floats: Floats
-    """ω, its lower bound, κ, target evaluations, log(1 − ω), log acceptance ratio."""
+    """The numbers that `Parni` declares."""
 
 
-@struct
-class Parni:
-    """The mutable struct over `ParniArrays`."""
+@struct_over
+class Parni(ParniArrays):
+    """The same as a struct."""
 
-    frame: Bytes
-    warm: Floats
-    eta_odds: Floats
-    eta_logit: Floats
-    pairs: Codes
-    bucket_start: Integers
-    bucket_bound: Floats
-    bucket_miss: Floats
-    block_codes: Codes
-    block_pairs: Flags
-    undo_codes: Codes
-    undo_moves: Integers
-    undo_scores: Floats
     printed: bool
+    """Is it the printed kernel?"""
     symmetric: bool
+    """Is η that of both directions together?"""
     always: bool
+    """Does it adapt after tuning too?"""
     tune: int
     next_refresh: int
-    blocks: int
-    undos: int
     tried: int
     accepted: int
     evaluations: int
@@ -91,7 +78,15 @@ class Parni:
     kappa: float
     target_evaluations: float
     omega_miss: float
-    log_ratio: float
+    """log(1 − ω)."""
+    blocks: int = ZERO
+    """How many sub-neighbourhoods were drawn."""
+    undos: int = ZERO
+    log_ratio: float = 0.0
+    """Log acceptance ratio of the printed kernel, so far."""
+
+
+open_parni, close_parni = opener(Parni), closer(Parni)
 
 
 def make_parni(
@@ -122,58 +117,18 @@ def make_parni(
         undo_codes=lazy_zeros(undone, np.int32),
         undo_moves=lazy_zeros(undone, np.int64),
         undo_scores=lazy_zeros(2 * undone),
-        flags=np.array([printed, symmetric, always]),
-        integers=np.array([tune, 0, 0, 0, 0, 0, 0], np.int64),
-        floats=np.array([FIRST_OMEGA, min(0.01, 1 / n), kappa, target_evaluations, 0.0, 0.0]),
+        **first_numbers(
+            Parni,
+            printed=printed,
+            symmetric=symmetric,
+            always=always,
+            tune=tune,
+            omega=FIRST_OMEGA,
+            least_omega=min(0.01, 1 / n),
+            kappa=kappa,
+            target_evaluations=target_evaluations,
+        ),
     )
-
-
-@kernel
-def open_parni(arrays: ParniArrays) -> Parni:
-    """Build the struct on top of the arrays."""
-    flags, integers, floats = arrays.flags, arrays.integers, arrays.floats
-    return Parni(
-        arrays.frame,
-        arrays.warm,
-        arrays.eta_odds,
-        arrays.eta_logit,
-        arrays.pairs,
-        arrays.bucket_start,
-        arrays.bucket_bound,
-        arrays.bucket_miss,
-        arrays.block_codes,
-        arrays.block_pairs,
-        arrays.undo_codes,
-        arrays.undo_moves,
-        arrays.undo_scores,
-        flags[0],
-        flags[1],
-        flags[2],
-        integers[0],
-        integers[1],
-        integers[2],
-        integers[3],
-        integers[4],
-        integers[5],
-        integers[6],
-        floats[0],
-        floats[1],
-        floats[2],
-        floats[3],
-        floats[4],
-        floats[5],
-    )
-
-
-@kernel
-def close_parni(run: Parni, arrays: ParniArrays) -> None:
-    """Write back what the struct holds by value and may have changed."""
-    arrays.integers[1] = run.next_refresh
-    arrays.integers[4] = run.tried
-    arrays.integers[5] = run.accepted
-    arrays.integers[6] = run.evaluations
-    arrays.floats[0] = run.omega
-    arrays.floats[4] = run.omega_miss
 
 
 @kernel

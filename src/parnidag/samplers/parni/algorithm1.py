@@ -1,7 +1,16 @@
 """One iteration of PARNI-DAG (Algorithm 1 of the paper, corrected).
 
-It draws a random set of positions (`neighbourhood`), visits them one sub-neighbourhood K_r at a time, and lets each
-choose its next state knowing what every alternative scores. Two kernels are exact:
+It draws a random set of positions, visits them one sub-neighbourhood K_r at a time, and lets each choose its next state
+knowing what every alternative scores. Beside the paper, line by line:
+
+    compute π̃                                        `warm_start`, once
+    sample k, construct K, and let U₁ < ω choose      `draw_neighbourhoods` in `neighbourhood`, in one go
+    for r = 1 … R: sample γ(r) from its neighbourhood `visit_block`
+    calculate Z(r) and Z′(R − r + 1)                  `printed_choice`
+    accept γ′, or set it back to γ                    `propose_and_decide`
+    update η̂ (9) and ω (13)                           `adapt_eta` and `adapt_omega` in `adaptation`, called by `mixture`
+
+Two kernels are exact:
 
 - ``"gibbs"``: given k, the pair (γ, k) has the law π(γ) p(k | γ). Each K_r is updated by a Metropolised Gibbs step that
   leaves this law invariant, so every block stands on its own and nothing is rejected as a whole.

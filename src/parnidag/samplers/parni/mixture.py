@@ -11,31 +11,26 @@ and again that a cheap move has merely failed to change (twice the error on the 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import replace
+from collections import namedtuple
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
-from parnidag.kernels.jit import entry, kernel, leaf
+from parnidag.kernels.declare import named, opener, struct_over
+from parnidag.kernels.jit import entry, kernel, leaf, make_frame
 from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
-from parnidag.kernels.types import Floats, Integers, int64
-from parnidag.moves.exchange import exchange_move
-from parnidag.moves.node_swap import NodeSwap, NodeSwapArrays, make_node_swap, node_swap_move, open_node_swap
-from parnidag.moves.regroup import RegroupArrays, make_regroup, open_regroup, regroup_move
-from parnidag.moves.reversal import ReversalArrays, make_reversal, open_reversal, reversal_move
-from parnidag.moves.single_edge import adr_move, single_edge_step
-from parnidag.moves.swap_parent import swap_parent_move
-from parnidag.samplers.base import Chain
+from parnidag.kernels.types import Bytes, Floats, Integers, int64
+from parnidag.moves import MOVES as OTHER_MOVES
+from parnidag.moves.move import Move
+from parnidag.samplers.base import Chain, move_totals
 from parnidag.samplers.parni.adaptation import (
     Parni,
     ParniArrays,
@@ -47,21 +42,28 @@ from parnidag.samplers.parni.adaptation import (
 )
 from parnidag.samplers.parni.algorithm1 import parni_iteration
 from parnidag.space.default import FEW_NODES
-from parnidag.tables.arrays import DrawArrays, TableArrays, open_tables
-from parnidag.tables.build import CandidateTables, make_draws
+from parnidag.tables.arrays import TableArrays, draw_arrays, open_tables
+from parnidag.tables.build import CandidateTables
 from parnidag.target import Target
 
-KINDS = ("parni", "adr", "exchange", "swap_parent", "node_swap", "edge_reversal", "regroup")
-"""Moves that users give weights to; "adr" is a third each of adding, deleting and reversing an edge."""
-PARNI, ADR, EXCHANGE, SWAP_PARENT, NODE_SWAP, EDGE_REVERSAL, REGROUP = (int64(kind) for kind in range(7))
-COUNT = int64(len(KINDS))
-COUNTED = ("parni", "add", "delete", "reverse", "exchange", "swap_parent", "node_swap", "edge_reversal", "regroup")
-"""The same as they are counted. Adding, deleting and reversing have the numbers of `single_edge`."""
-TABLED = frozenset({"edge_reversal", "regroup"})
+
+@leaf
+def parni_step(dag: Dag, run: Parni) -> bool:
+    """Make one iteration of PARNI, which counts its own tries, and adapt ω."""
+    parni_iteration(dag, run)
+    adapt_omega(dag, run)
+    return False
+
+
+MOVES: tuple[Move, ...] = (
+    Move("parni", "PARNI's own blocks", parni_step, open=open_parni, burst=False, reaches_all=True),
+    *OTHER_MOVES,
+)
+KINDS = tuple(move.name for move in MOVES)
+"""Moves that users give weights to, by number."""
+COUNT = int64(len(MOVES))
+TABLED = frozenset(move.name for move in MOVES if move.needs_tables)
 """Moves that draw parents from candidate tables."""
-AFTER_ADR = int64(2)
-"""How much later a kind after "adr" is counted than chosen."""
-COST_STEPS = 500
 MOST_WEIGHT = 1e9
 PRESETS: dict[str, dict[str, float]] = {
     "paper": {"parni": 1.0},
@@ -73,38 +75,28 @@ MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
 
 @keeps("tried", "accepted")
 class MixtureArrays(NamedTuple):
-    """Weights and counters."""
+    """Weights and counters, in the order of `MOVES`."""
 
+    frame: Bytes
     weights: Floats
-    """Probability of each kind, in the order of `KINDS`."""
+    """Probability of each kind."""
     tried: Integers
     accepted: Integers
-    """In the order of `COUNTED`. Of PARNI iterations are counted as tried; it counts its own blocks."""
+    """Steps made, and steps that changed the graph. PARNI counts its changes by itself."""
     burst: Integers
     """How often a move that tries one change is made in an iteration (1 entry)."""
 
 
-@keeps()
-class MixedArrays(NamedTuple):
-    """The sampler's own arrays of a chain."""
-
-    parni: ParniArrays
-    mixture: MixtureArrays
-    node_swap: NodeSwapArrays
-    draws: DrawArrays | None
-    """For draws from the tables of a search space, if some move makes them."""
-    regroup: RegroupArrays | None
-    """Wherever there are tables."""
-    reversal: ReversalArrays | None
-    """None unless edges are reversed: then nobody waits for that move to compile."""
+@struct_over
+class Mixture(MixtureArrays):
+    """The same as a struct."""
 
 
-class Drawing(NamedTuple):
-    """What moves need that draw parents from tables."""
+open_mixture = opener(Mixture)
 
-    tables: TableArrays
-    draws: DrawArrays
-    regroup: RegroupArrays
+
+MixedArrays: Any = keeps()(namedtuple("MixedArrays", ("mixture", "draws", *KINDS)))
+"""A chain's arrays: the mixture's, those for draws from tables (or None), and each move's own (or None)."""
 
 
 def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
@@ -124,102 +116,131 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
     scaled = {name: float(weight / max(given.values())) for name, weight in given.items()}
     total = math.fsum(scaled.values())
     weights = {name: weight / total for name, weight in scaled.items() if weight / total > 0.0}
-    if not {"parni", "adr"} & weights.keys():
-        raise ParnidagError(f'moves needs a weight of "parni" or "adr" (no others reach every graph), got {moves!r}')
+    if not any(move.reaches_all for move in MOVES if move.name in weights):
+        needed = " or ".join(f'"{move.name}"' for move in MOVES if move.reaches_all)
+        raise ParnidagError(f"moves needs a weight of {needed} (no others reach every graph), got {moves!r}")
     return weights
 
 
 def make_mixture(
     target: Target, weights: Mapping[str, float], parni: ParniArrays, tables: CandidateTables | None
-) -> MixedArrays:
-    """Return the arrays of one chain."""
-    tried, accepted = np.zeros((2, len(COUNTED)), np.int64)
-    chances = np.array([weights.get(kind, 0.0) for kind in KINDS])
+) -> Any:
+    """Return the `MixedArrays` of one chain.
+
+    Moves have their arrays wherever they can be made, with a weight or without, so that one compiled loop serves all
+    weights; only those that are rare wait to be asked for.
+    """
     if tables is None and TABLED & weights.keys():
         listed = " and ".join(sorted(TABLED & weights.keys()))
         raise ParnidagError(f"moves: {listed} need tables of a search space, and there are none")
     pairs = target.n_nodes * (target.n_nodes - 1) // 2
-    burst = np.array([max(1, round(min(float(parni.floats[3]), pairs)))], np.int64)
-    mixture = MixtureArrays(chances, tried, accepted, burst)
-    node_swap = make_node_swap(target, parni.warm)
-    if tables is None:
-        return MixedArrays(parni, mixture, node_swap, None, None, None)
-    reversal = make_reversal(target) if "edge_reversal" in weights else None
-    return MixedArrays(parni, mixture, node_swap, make_draws(tables), make_regroup(target, parni.warm), reversal)
+    mixture = MixtureArrays(
+        frame=make_frame(),
+        weights=np.array([weights.get(kind, 0.0) for kind in KINDS]),
+        tried=np.zeros(len(KINDS), np.int64),
+        accepted=np.zeros(len(KINDS), np.int64),
+        burst=np.array([max(1, round(min(named(parni).target_evaluations, pairs)))], np.int64),
+    )
+    own: list[Any] = [parni]
+    for move in OTHER_MOVES:
+        possible = (tables is not None or not move.needs_tables) and (move.name in weights or not move.rare)
+        own.append(move.make(target, parni.warm) if move.make and possible else None)
+    return MixedArrays._make([mixture, None if tables is None else draw_arrays(tables.arrays), *own])
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
     """Run at most `steps` iterations in place and return how many were made."""
-    own: MixedArrays = chain.own
-    drawing = None
-    if chain.tables is not None:
-        assert own.draws is not None
-        assert own.regroup is not None
-        drawing = Drawing(chain.tables.arrays, own.draws, own.regroup)
-    return int(
-        advance_mixture(
-            target.problem,
-            chain.graph,
-            chain.scratch(target),
-            chain.recorder,
-            drawing,
-            own.parni,
-            own.mixture,
-            own.node_swap,
-            own.reversal,
-            int64(steps),
-        )
-    )
+    tables = () if chain.tables is None else chain.tables.arrays
+    own = MixedArrays._make(() if arrays is None else arrays for arrays in chain.own)
+    return int(advance_mixture(*chain.parts(target), tables, own, int64(steps)))
 
 
-def move_costs(target: Target, chain: Chain) -> dict[str, float]:
-    """Return the microseconds that a move of each kind takes, timed one kind at a time on a copy of the chain."""
-    costs = {}
-    for kind in np.flatnonzero(chain.own.mixture.weights):
-        copy = replace(chain, **{part: deepcopy(getattr(chain, part)) for part in ("graph", "recorder", "own")})
-        copy.own.mixture.weights[:] = np.arange(len(KINDS)) == kind
-        copy.own.parni.integers[0] = 0
-        copy.own.parni.flags[2] = False  # nothing adapts
-        copy.recorder.integers[:3] = -1, 0, 0  # and nothing is stored
-        advance_chain(target, copy, COST_STEPS)  # fills the cache
-        before, begun = copy.own.mixture.tried.sum(), time.thread_time()
-        advance_chain(target, copy, COST_STEPS)
-        seconds, tries = time.thread_time() - begun, int(copy.own.mixture.tried.sum() - before)
-        costs[KINDS[kind]] = 1e6 * seconds / tries
-    return costs
+def mixture_totals(own: Any) -> dict[str, float]:
+    """Return how often moves were tried and accepted, in all and by kind, and iterations of PARNI's own.
+
+    Of PARNI every block counts (gibbs), or a whole iteration as one try (printed).
+    """
+    names: list[str] = []
+    tried: list[int] = []
+    accepted: list[int] = []
+    for move, steps, changes in zip(MOVES, own.mixture.tried, own.mixture.accepted, strict=True):
+        counts = getattr(own, move.name)
+        names += move.parts or (move.name,)
+        tried += counts.tried.tolist() if move.parts else [steps]
+        accepted += counts.accepted.tolist() if move.parts else [changes]
+    iterations, parni = tried[0], named(own.parni)
+    tried[0], accepted[0] = parni.tried, parni.accepted
+    totals = move_totals(names, np.array(tried), np.array(accepted))
+    if iterations:
+        totals |= {"parni_iterations": float(iterations), "evaluations": float(parni.evaluations)}
+    for move in OTHER_MOVES:
+        if move.needs_tables and f"{move.name}_tried" in totals:
+            totals[f"{move.name}_outside"] = float(getattr(own, move.name).outside[0])
+    return totals
 
 
-@kernel
-def next_kind(dag: Dag, mixture: MixtureArrays) -> int:
-    """Choose the kind of the next iteration."""
-    return choose(dag.rng, mixture.weights, COUNT)
-
-
-@kernel
-def mixture_iteration(dag: Dag, run: Parni, swap: NodeSwap, mixture: MixtureArrays, kind: int) -> None:
-    """Make one iteration of any kind that needs no tables."""
-    if kind == PARNI:
-        mixture.tried[PARNI] += ONE
-        parni_iteration(dag, run)
-        adapt_omega(dag, run)
-        return
-    for _ in range(mixture.burst[0]):
-        if kind == ADR:
-            move = adr_move(dag)
-            count_move(mixture, move, single_edge_step(dag, move))
-        elif kind == EXCHANGE:
-            count_move(mixture, kind + AFTER_ADR, exchange_move(dag))
-        elif kind == SWAP_PARENT:
-            count_move(mixture, kind + AFTER_ADR, swap_parent_move(dag))
-        else:
-            count_move(mixture, kind + AFTER_ADR, node_swap_move(dag, swap))
+# ---------------------------------------------------------------------------------------------------------------------
+# Compiled code
 
 
 @leaf
-def count_move(mixture: MixtureArrays, move: int, accepted: bool) -> None:
-    """Count a try of a move."""
-    mixture.tried[move] += ONE
-    mixture.accepted[move] += accepted
+def count_step(mixture: Mixture, kind: int, changed: bool) -> None:
+    """Count a step of a move."""
+    mixture.tried[kind] += ONE
+    mixture.accepted[kind] += changed
+
+
+def choice_among(moves: tuple[Move, ...]) -> tuple[Callable[..., Any], Callable[..., None]]:
+    """Return kernels that open the moves' own arrays, and that make an iteration of one kind.
+
+    They are written out from the list of moves, one branch each, since compiled code cannot go through a list of
+    functions. The branch of a move whose arrays are missing is never compiled.
+    """
+    owning = [move for move in moves if move.open]
+    openings = ", ".join(f"open_{move.name}(own.{move.name})" for move in owning)
+    names = ", ".join(move.name for move in owning)
+    lines = ["def open_moves(own):", f"    return {openings}"]
+    lines += [f"def mixture_iteration(dag, tables, mixture, kind, {names}):"]
+    for kind, move in enumerate(moves):
+        lines += [
+            f"    if kind == {kind}" + f" and {move.name} is not None" * move.may_be_missing + ":",
+            f"        for _ in range({'mixture.burst[0]' if move.burst else '1'}):",
+            f"            count_step(mixture, {kind}, {move.name}_step({move.arguments}))",
+            "        return",
+        ]
+    lines += ["    raise RuntimeError('a move that this chain was not set up for')"]
+    scope: dict[str, Any] = {"__name__": __name__, "count_step": count_step}
+    scope |= {f"{move.name}_step": move.step for move in moves}
+    for move in owning:
+        assert move.open is not None
+        scope[f"open_{move.name}"] = if_any(move.open) if move.may_be_missing else move.open
+    exec("\n".join(lines), scope)
+    return leaf(scope["open_moves"]), kernel(scope["mixture_iteration"])
+
+
+def if_any(open_arrays: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that opens arrays, or returns None for an empty tuple in their place.
+
+    Numba knows the length of a tuple while it compiles, and drops the other branch.
+    """
+
+    @kernel
+    def opened(arrays: Any, *others: Any) -> Any:
+        if len(arrays) == 0:
+            return None
+        return open_arrays(arrays, *others)
+
+    return opened
+
+
+open_moves, mixture_iteration = choice_among(MOVES)
+open_any_tables = if_any(open_tables)
+
+
+@kernel
+def next_kind(dag: Dag, mixture: Mixture) -> int:
+    """Choose the kind of the next iteration."""
+    return choose(dag.rng, mixture.weights, COUNT)
 
 
 @entry
@@ -228,44 +249,26 @@ def advance_mixture(
     graph: GraphArrays,
     scratch: Scratch,
     recorder_arrays: RecorderArrays,
-    drawing: Drawing | None,
-    parni: ParniArrays,
-    mixture: MixtureArrays,
-    node_swap: NodeSwapArrays,
-    reversal_arrays: ReversalArrays | None,
+    table_arrays: TableArrays | tuple[()],
+    own: Any,
     steps: int,
 ) -> int:
-    """Run PARNI and the moves mixed with it for at most `steps` iterations.
-
-    Whatever stands behind an argument that is None is never compiled: Numba prunes it.
-    """
+    """Run PARNI and the moves mixed with it for at most `steps` iterations; empty tuples stand for missing arrays."""
     dag: Dag = open_dag(problem, graph, scratch)
     recorder = open_recorder(recorder_arrays)
-    run = open_parni(parni)
-    swap = open_node_swap(node_swap)
-    if drawing is not None:
-        tables = open_tables(drawing.tables, drawing.draws)
-        regroup = open_regroup(drawing.regroup)
-    if reversal_arrays is not None:
-        reversal = open_reversal(reversal_arrays)
+    tables = open_any_tables(table_arrays, own.draws)
+    opened = open_moves(own)
+    run, mixture = opened[0], open_mixture(own.mixture)
     first_eta(dag, run)
     done = int64(0)
     if begin_segment(dag, recorder):
         while done < steps:
-            kind = next_kind(dag, mixture)
-            if kind == REGROUP:
-                if drawing is not None:
-                    count_move(mixture, kind + AFTER_ADR, regroup_move(dag, tables, regroup))
-            elif kind == EDGE_REVERSAL:
-                if reversal_arrays is not None:
-                    count_move(mixture, kind + AFTER_ADR, reversal_move(dag, tables, reversal))
-            else:
-                mixture_iteration(dag, run, swap, mixture, kind)
+            mixture_iteration(dag, tables, mixture, next_kind(dag, mixture), *opened)
             adapt_eta(dag, run)
             done += ONE
             if not observe(dag, recorder):
                 break
     close_dag(dag, graph)
     close_recorder(recorder, recorder_arrays)
-    close_parni(run, parni)
+    close_parni(run, own.parni)
     return done

@@ -1,23 +1,30 @@
 """PARNI-DAG: the pointwise adaptive random neighbourhood informed sampler, alone or mixed with other moves.
 
-Its settings, and how a chain is set up and advanced; an iteration itself is in `blocks`, the tuning parameters in
-`tuning`, the warm start in `space.warmstart`, the other moves in `moves`.
+Its settings, and how a chain is set up and advanced. An iteration is in `algorithm1`, the tuning parameters are in
+`adaptation`, the warm start in `warm_start`, where chains begin in `start`, the other moves in `parnidag.moves`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from parnidag._util.checks import number, one_of
-from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
-from parnidag.samplers.base import Chain, Prepared, Stages, move_totals, silent_stage
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
 from parnidag.samplers.parni.adaptation import make_parni
-from parnidag.samplers.parni.mixture import COUNTED, TABLED, advance_chain, make_mixture, move_costs, move_weights
+from parnidag.samplers.parni.mixture import (
+    MOVES,
+    TABLED,
+    advance_chain,
+    make_mixture,
+    mixture_totals,
+    move_weights,
+)
 from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.space.default import FEW_NODES
@@ -27,10 +34,14 @@ from parnidag.target import Target
 MOST_EVALUATIONS = 1e300
 LEAST_KAPPA = 1e-8
 """Below this η could not be told from 0 or 1."""
+NEVER_FROZEN = (
+    'with adapt="always" PARNI goes on adapting while it samples, so its law is the posterior only in the limit of a '
+    'long run; adapt="tune" freezes it and is exact'
+)
 
 
 @dataclass(frozen=True)
-class PARNI:
+class PARNI(Sampler):
     """PARNI-DAG (Caron, Liang, Livingstone and Griffin, NeurIPS 2023), with its misprints corrected.
 
     Parameters
@@ -54,12 +65,10 @@ class PARNI:
     moves
         What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture (up to 12
         nodes mostly PARNI's own, see docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
-        moves are ``parni``, ``adr`` (add, delete or reverse an edge), ``exchange`` (turn an edge round and exchange the
-        parents of its nodes), ``swap_parent`` (another node in the place of one parent), ``node_swap`` (two nodes
-        exchange their roles), ``edge_reversal`` (see `REV`) and ``regroup`` (up to four neighbouring nodes choose their
-        parents anew at once). An iteration makes a single move of the first and the last two kinds, and about as many
-        of the others as PARNI evaluates neighbourhoods. Every move, and so every mixture, leaves the posterior
-        invariant.
+        moves are:
+        {moves}
+        Those marked "once" are made once in an iteration, the others about as often as PARNI evaluates neighbourhoods.
+        Every move, and so every mixture, leaves the posterior invariant.
 
     Examples
     --------
@@ -75,7 +84,8 @@ class PARNI:
     kappa: float | None = None
     moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
 
-    name = "PARNI"
+    default_space: ClassVar[Literal["skeleton"]] = "skeleton"
+    tunes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for argument, allowed in (
@@ -92,42 +102,35 @@ class PARNI:
         if not isinstance(self.moves, str):
             object.__setattr__(self, "moves", weights)
 
+    @property
+    def alternatives(self) -> list[str]:
+        """Partition MCMC, and the default moves where these settings are not those that mix best."""
+        plain = self.kernel == "printed" or self.eta == "paper" or len(move_weights(self.moves)) == 1
+        return [*["samplers.PARNI() with its default moves"] * plain, "samplers.PartitionMCMC()"]
+
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 20 a node, at least 500 and at most 10,000."""
+        """Return the default number of iterations between draws: 20 per node, at least 500 and at most 10,000."""
         return max(500, min(20 * n_nodes, 10_000))
 
-    @property
-    def default_space(self) -> Literal["skeleton"]:
-        """A skeleton: the initialiser grows it."""
-        return "skeleton"
-
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
+    def set_up(self, target: Target, asked: Asked) -> Prepared:
         """Find where each chain starts, grow the space that was not given, and compute the warm start π̃ (Appendix C).
 
         Without a space every node's candidates are all others, or none when that is too many.
         """
+        considered, given, chains = asked.considered, asked.given, asked.chains
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
         found = Initial([])
         if chains or not (given or holds_everything(target, considered)):
-            with stages("initialiser"):
-                found = initialise(target, considered, seed, max(chains, 1))
+            with asked.stages("initialiser"):
+                found = initialise(target, considered, asked.seed, max(chains, 1))
         if not given and found.space is not None:
             considered = found.space.considered
         tables = None
         if TABLED & move_weights(self.moves, target.n_nodes).keys():
-            with stages("tables"):
+            with asked.stages("tables"):
                 tables = build_tables(target, shared_candidates(target, considered, found.all_seen()), plus_one=False)
-        with stages("warm start"):
+        with asked.stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
         return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
 
@@ -151,28 +154,12 @@ class PARNI:
         return advance_chain(target, chain, steps)
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return moves tried and accepted, in all and by kind; of PARNI's own every block counts (gibbs) or none.
-
-        With the printed kernel a whole iteration counts as one try.
-        """
-        tried, accepted = chain.own.mixture.tried.copy(), chain.own.mixture.accepted.copy()
-        iterations = int(tried[0])
-        tried[0], accepted[0], evaluations = chain.own.parni.integers[4:7]
-        totals = move_totals(COUNTED, tried, accepted)
-        if iterations:
-            totals |= {"parni_iterations": float(iterations), "evaluations": float(evaluations)}
-        for name, move in (("regroup", chain.own.regroup), ("edge_reversal", chain.own.reversal)):
-            if move is not None and f"{name}_tried" in totals:
-                totals[f"{name}_outside"] = float(move.outside[0])
-        return totals
+        """Return moves tried and accepted, in all and by kind; see `mixture_totals`."""
+        return mixture_totals(chain.own)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return ω."""
-        return {"omega": float(chain.own.parni.floats[0])} if chain.own.mixture.weights[0] > 0.0 else {}
-
-    def costs(self, target: Target, chain: Chain) -> dict[str, float]:
-        """Return the microseconds that a move of each kind takes where the chain stands."""
-        return move_costs(target, chain)
+        return {"omega": named(chain.own.parni).omega} if chain.own.mixture.weights[0] > 0.0 else {}
 
     def describe(self) -> dict[str, object]:
         """Return the settings in a form that JSON can hold."""
@@ -183,8 +170,8 @@ class PARNI:
         return {"name": self.name, **settings}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Return nothing: the law is the posterior over all graphs."""
-        return []
+        """Say that a chain which never stops adapting is exact in the limit only; else the law is the posterior."""
+        return [NEVER_FROZEN] if self.adapt == "always" else []
 
     def _target_evaluations(self, n_nodes: int) -> float:
         if self.target_evaluations is None:
@@ -193,3 +180,7 @@ class PARNI:
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
+
+
+_LISTED = "".join(f"\n        - ``{move.name}``: {move.about}{'' if move.burst else ' (once)'}" for move in MOVES)
+PARNI.__doc__ = (PARNI.__doc__ or "").replace("        {moves}", f"{_LISTED}\n")

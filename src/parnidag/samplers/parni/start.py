@@ -21,6 +21,7 @@ import numpy as np
 from parnidag._util.side_by_side import side_by_side
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ABSENT
+from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import random_state
 from parnidag.kernels.types import Floats
@@ -179,6 +180,6 @@ def walker_at(
 def best_of(target: Target, walker: Chain) -> Adjacency:
     """Return the best graph that a chain has met."""
     graph = target.required.copy()
-    arcs = walker.recorder.best_codes[: int(walker.recorder.integers[3])]
+    arcs = walker.recorder.best_codes[: named(walker.recorder).best_count]
     graph[arcs >> 16, arcs & 0xFFFF] = True
     return graph
