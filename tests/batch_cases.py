@@ -40,7 +40,7 @@ def assert_same(batched, whole):
     np.testing.assert_array_equal(batched_pattern, pattern)
     if whole.kind == "discrete":
         assert_same_levels(batched, whole)
-    if not any(whole._statistics.codings):
+    if not any(whole._codings):
         for rows, mask in zip(batched_groups, groups, strict=True):
             assert_same_grams(batched, whole, rows, mask)
 
