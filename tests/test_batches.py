@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import NAMES, example, frame
 
-from parnidag.data import Data, as_data, counts, summary, table
+from parnidag.data import Data, as_data, counts, summary
 from parnidag.data.counts import RowCounts
 from parnidag.errors import DataError
 
@@ -204,7 +204,7 @@ def test_rows_without_repetitions_are_refused_beyond_the_limit(monkeypatch):
 
 
 def test_more_rows_than_counts_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(table, "MOST_COUNTED", 299)
+    monkeypatch.setattr("parnidag.data.table.MOST_COUNTED", 299)
     with pytest.raises(DataError, match="300 rows of classes are more than 299"):
         Data.from_batches([classes()])
 

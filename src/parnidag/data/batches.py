@@ -89,7 +89,7 @@ def _of_file(path: Path, options: Options) -> Summary:
             return _added(summaries, options, source)
         except MismatchError as mismatch:
             # Words among numbers make a column text from its first row on, as when the file is read at once.
-            if files.check_path(path) or not set(mismatch.columns) - as_text:
+            if files.is_parquet(path) or not set(mismatch.columns) - as_text:
                 raise
             as_text = as_text | set(mismatch.columns)
 

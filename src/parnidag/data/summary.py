@@ -246,18 +246,15 @@ def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[Integers, dic
 
 
 def _moments(values: Floats, group_of_row: Integers, keys: list[bytes]) -> dict[bytes, Moments]:
-    if len(keys) == 1:
+    if len(keys) == 1:  # no copy of the rows
         return {keys[0]: moments_of(values, binary_units=True)}
     return {key: moments_of(values[group_of_row == k], binary_units=True) for k, key in enumerate(keys)}
 
 
 def _refuse_like_labels(names: Sequence[str], codings: Codings) -> None:
     """Refuse categories that only their types tell apart: batches are put together by what levels are called."""
-    alike = [
-        name
-        for name, coding in zip(names, codings, strict=True)
-        if coding and len({*coding.labels}) < len(coding.labels)
-    ]
+    columns = zip(names, codings, strict=True)
+    alike = [name for name, coding in columns if coding and len({*coding.labels}) < len(coding.labels)]
     if alike:
         raise DataError(f"different categories that are written alike, in {shorten(alike)}; rename one of them")
 
