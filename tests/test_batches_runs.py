@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from batch_cases import TOLERANCE, assert_same, both_refusals, cut
+from batch_cases import TOLERANCE, assert_same, both_refusals, cut, with_targets
 
 import parnidag
 from parnidag import samplers, scores, space
@@ -41,11 +41,6 @@ def classes(rows=400, seed=1):
             "e": rng.integers(0, 4, rows),
         }
     )
-
-
-def with_targets(data, seed=1):
-    rng = np.random.default_rng(seed)
-    return data.assign(target=rng.choice(["", *data.columns[:3]], len(data), p=[0.4, 0.2, 0.2, 0.2]))
 
 
 def in_batches(given, seed=1, **options):
@@ -273,14 +268,10 @@ def test_a_parquet_file_is_never_whole_in_memory(tmp_path, monkeypatch):
     assert max(held) < given.nbytes / 4
 
 
-def test_a_parquet_file_without_rows(tmp_path):
+def test_parquet_files_without_rows_or_sense(tmp_path):
     path = write(numbers()[:0], tmp_path / "table.parquet")
     whole, batched = both_refusals(path, path)
     assert batched == whole
-
-
-def test_a_broken_parquet_file(tmp_path):
-    path = tmp_path / "table.parquet"
     path.write_text("no such thing")
     whole, batched = both_refusals(path, path)
     assert batched.partition("not readable")[:2] == whole.partition("not readable")[:2]

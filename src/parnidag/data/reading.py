@@ -1,7 +1,7 @@
 """Reading tables: a data frame, an array or a file becomes column names and float64 numbers or codes of levels.
 
 What cannot be read as such a table is refused with a `DataError` that names the file or the columns. Whether the
-numbers and levels themselves can be used is asked later (`statistics`).
+numbers and levels themselves can be used is asked later (`table`).
 """
 
 from __future__ import annotations
