@@ -86,14 +86,6 @@ def test_tables_of_classes_and_measurements_are_refused_with_both_named(library)
     assert "age" not in message
 
 
-def test_what_the_refusal_of_a_mixed_table_advises_works():
-    table = pd.DataFrame({"sex": SEX, "ill": ILL, "weight": WEIGHT})
-    assert Data(table.drop(columns="weight")).kind == "discrete"
-    assert Data(table.assign(weight=pd.cut(table["weight"], 2))).kind == "discrete"
-    coded = table.assign(sex=(table["sex"] == "f").astype(int), ill=table["ill"].astype(int))
-    assert Data(coded).kind == "continuous"
-
-
 def test_kind_can_be_asked_for():
     numbers = pd.DataFrame({"age": AGE, "dose": [0, 1, 2, 1, 0]})
     assert Data(numbers, kind="continuous").kind == "continuous"
@@ -134,20 +126,6 @@ def test_levels_of_text_truth_values_and_whole_numbers(library):
 def test_numbers_are_ordered_as_numbers_and_text_as_text():
     data = Data(pd.DataFrame({"number": [10.0, 9, -1, -0.0, 2], "text": ["10", "9", "-1", "0", "2"]}))
     assert data.discrete().labels == (("-1", "0", "2", "9", "10"), ("-1", "0", "10", "2", "9"))
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        pd.DataFrame({"arm": pd.Categorical(SEX, categories=["x", "m", "f"]), "age": AGE}),
-        pl.DataFrame({"arm": pl.Series(SEX, dtype=pl.Enum(["x", "m", "f"])), "age": AGE}),
-        pa.Table.from_pandas(pd.DataFrame({"arm": pd.Categorical(SEX, categories=["x", "m", "f"]), "age": AGE})),
-    ],
-)
-def test_declared_levels_that_never_occur_are_levels(table):
-    codes, labels = Data(table).discrete()
-    assert labels[0] == ("x", "m", "f")
-    np.testing.assert_array_equal(codes[0], [1, 2, 2, 1, 2])
 
 
 def test_whole_numbers_of_continuous_data_have_levels():

@@ -56,10 +56,6 @@ class SeenColumn:
     fraction: float | None = None
     """The first number that is not whole."""
 
-    def has_few_levels(self, most: int) -> bool:
-        """Were only whole numbers seen, and at most so many different ones?"""
-        return self.levels is not None and len(self.levels) <= most
-
     def follow(self, values: Floats, coding: Coding | None, kind: str | None, most: float) -> Integers | None:
         """Look at complete rows, the first ones; return their codes, None if the column is measured."""
         if coding is not None:
@@ -208,7 +204,8 @@ def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenC
 def _measured(columns: Sequence[SeenColumn]) -> list[int]:
     beside_text = any(column.coding is not None for column in columns)
     most = MOST_LEVELS_BESIDE_TEXT if beside_text else MOST_LEVELS_BY_DEFAULT
-    return [j for j, column in enumerate(columns) if column.coding is None and not column.has_few_levels(most)]
+    numbers = [(j, column.levels) for j, column in enumerate(columns) if column.coding is None]
+    return [j for j, levels in numbers if levels is None or len(levels) > most]
 
 
 def _describe_measured(name: str, column: SeenColumn) -> str:

@@ -23,14 +23,12 @@ from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Floats
 from parnidag.scores.base import Patterns, Score, refuse_interventions
 
-MOST_KNOWN = 1_000_000
-"""Answers that are remembered across chains and tables."""
-MOST_NAMED = 16
-"""Parents of a set in trouble that are remembered."""
-TROUBLE, NODE, COUNT, PARENTS = range(4)
-"""Places of what is remembered of trouble: its kind, the node, how many parents, and which."""
+MOST_KNOWN = 1_000_000  # answers that are remembered across chains and tables
+MOST_NAMED = 16  # parents of a set in trouble that are remembered
+TROUBLE, NODE, COUNT, PARENTS = range(4)  # what is remembered of trouble: its kind, the node, how many parents, which
 RECORD = PARENTS + MOST_NAMED
 FINE, NO_SCORE, RAISED = 0, 1, 2
+MOST_ARRIVED = 8
 
 
 class OwnScore(Score):
@@ -71,7 +69,6 @@ class OwnScore(Score):
 
 
 _ARRIVED: dict[str, Any] = {}
-MOST_ARRIVED = 8
 
 
 def _arrive(token: str, kind: type, state: dict[str, Any]) -> Any:

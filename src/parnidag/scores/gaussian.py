@@ -22,12 +22,9 @@ from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Floats, Integers
 from parnidag.scores.base import Patterns, Score
 
-LEAST_G, MOST_G = 1e-8, 1e12
-"""Slab variances between which the arithmetic is sound."""
-SINGULAR = 1e-11
-"""The least eigenvalue of a correlation matrix that is no rounding."""
-MOST_SETS = 2000
-"""Sets of columns that are checked one by one."""
+LEAST_G, MOST_G = 1e-8, 1e12  # slab variances between which the arithmetic is sound
+SINGULAR = 1e-11  # the least eigenvalue of a correlation matrix that is no rounding
+MOST_SETS = 2000  # sets of columns that are checked one by one
 
 
 class Moments(NamedTuple):
@@ -66,8 +63,8 @@ def coefficients(constant: Floats, determinant: float, quadratic: Floats) -> Flo
     return np.stack(np.broadcast_arrays(constant, determinant, quadratic), axis=1)
 
 
-def check_positive(value: object, argument: str, what: str = "") -> None:
-    number(value, argument, least=LEAST_G, most=MOST_G, what=f"a positive number{what}")
+def check_positive(value: object, argument: str, note: str = "") -> None:
+    number(value, argument, least=LEAST_G, most=MOST_G, what=f"a positive number{note}")
 
 
 def check_slab(g: object, argument: str = "g") -> None:
