@@ -325,6 +325,6 @@ def test_changes_leave_some_files_readable_and_break_others(tmp_path):
     assert min(found.values()) > 10
 
 
-def test_lazy_and_polars_tables_of_hostile_shape():
-    assert "60000 columns" in refusal(np.zeros((3, 60_000)))
-    assert "60000 columns" in refusal(pl.DataFrame(np.zeros((3, 60_000))))
+@pytest.mark.parametrize("library", [np.asarray, pl.DataFrame])
+def test_tables_that_are_too_wide(library):
+    assert "60000 columns" in refusal(library(np.zeros((3, 60_000))))

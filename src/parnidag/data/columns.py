@@ -214,6 +214,8 @@ def _coded(codes: Floats, levels: Sequence[Any], declared: bool, type_: str) -> 
 
 def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
     names = tuple(str(name) for name in given)
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{source}the table has {len(names)} columns, more than the {MOST_COLUMNS} that can be nodes")
     row_names = [repr(name) for name in names if _ROW_NAMES.fullmatch(name)]
     if row_names:
         raise DataError(
@@ -234,8 +236,3 @@ def refuse_duplicate_names(names: Iterable[str], source: str = "") -> None:
     repeated = [f"{name} ({count} times)" for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"{source}duplicate column names: {shorten(repeated)}; every column needs a name of its own")
-
-
-def refuse_too_wide(n_columns: int, source: str = "") -> None:
-    if n_columns > MOST_COLUMNS:
-        raise DataError(f"{source}the table has {n_columns} columns, more than the {MOST_COLUMNS} that can be nodes")

@@ -19,7 +19,7 @@ import narwhals as nw
 
 from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import is_number_text, one_line, shorten
-from parnidag.data.columns import checked_names, refuse_duplicate_names, refuse_too_wide
+from parnidag.data.columns import checked_names, refuse_duplicate_names
 from parnidag.errors import DataError
 
 STREAM_ABOVE = 10**9
@@ -172,7 +172,6 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
             f"{source}only 1 column when split at {separator!r}{seen}: check the separator "
             "(.csv is split at commas, .tsv at tabs; named .txt, the separator is guessed)"
         )
-    refuse_too_wide(len(header), source)
     if len(row) > len(header):
         raise DataError(
             f"{source}the first row has {len(row)} fields, the header {len(header)}: remove the unnamed column "

@@ -17,15 +17,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from parnidag._util.text import did_you_mean, one_line, shorten
-from parnidag.data.columns import (
-    Coding,
-    Column,
-    UnreadableError,
-    checked_names,
-    read_column,
-    refuse_duplicate_names,
-    refuse_too_wide,
-)
+from parnidag.data.columns import Coding, Column, UnreadableError, checked_names, read_column, refuse_duplicate_names
 from parnidag.data.files import read_file
 from parnidag.errors import DataError
 
@@ -86,7 +78,6 @@ def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[A
 
 
 def read_frame(frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int) -> Table:
-    refuse_too_wide(len(frame.columns), source)
     names = checked_names(frame.columns, source)
     _check_shape(names, aside, len(frame), fewest_rows, source)
     return _assemble(names, len(frame), frame.iter_columns(), aside)
@@ -96,7 +87,6 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     if array.ndim != 2:
         raise DataError(f"an array must be 2-D (rows × columns); got {array.ndim}-D with shape {array.shape}")
     n_rows, n_columns = array.shape
-    refuse_too_wide(n_columns)
     if isinstance(names, str):
         raise DataError(f"names={names!r} must be a list of {n_columns} column names, not one string")
     given = [f"X{j}" for j in range(n_columns)] if names is None else list(names)
