@@ -14,7 +14,6 @@ from tables import EPSILON, NAMES, example, frame, refusal, usable
 
 from parnidag.data import Data, as_data
 from parnidag.data import gram as gram_module
-from parnidag.data import table as data_module
 from parnidag.errors import DataError
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
@@ -42,7 +41,7 @@ def test_gram_is_that_of_the_standardised_columns():
 
 def test_gram_is_computed_once(monkeypatch):
     data = Data(example())
-    monkeypatch.setattr(data_module, "standardise", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(gram_module, "standardise", lambda *_: pytest.fail("computed again"))
     data.standardised_gram()
     Data(data).standardised_gram()
 

@@ -16,22 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import number_of, shorten
+from parnidag.data import gram
 from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Coding
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
-from parnidag.data.gram import (
-    Moments,
-    Spread,
-    Standardised,
-    merge,
-    moments_of,
-    row_blocks,
-    scaled,
-    spread_of,
-    standard_values,
-    standardise,
-    unscaled,
-)
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
 from parnidag.data.levels import (
     KINDS,
@@ -127,12 +115,12 @@ class Data:
     """Which nodes were set in each row, or in each group of rows (rows or groups × nodes), None if none was."""
     _group_rows: Integers | None = None
     """Rows are in one group if the same nodes were set in them: the number of rows of each."""
-    _group_moments: Sequence[Moments] = ()
+    _group_moments: Sequence[gram.Moments] = ()
     _columns: Sequence[SeenColumn] = ()
     _row_counts: Integers | None = None
     _group_of_code: Integers | None = None
     _levels: Levels | None = None
-    _standardised: Standardised | None = None
+    _standardised: gram.Standardised | None = None
 
     def __init__(
         self,
@@ -360,7 +348,7 @@ class Data:
         """Give the columns, centred and divided by their standard deviation; refuses what `standardised_gram` does."""
         self.require_rows("standardised_values()")
         self._standard()
-        return standard_values(self.values, self._spread())
+        return gram.standard_values(self.values, self._spread())
 
     def scaled_gram(self, rows: Mask | None = None) -> Floats:
         """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.
@@ -379,7 +367,7 @@ class Data:
         """
         if rows is None:
             return self.standardised_gram(), np.zeros(self.n_nodes)
-        return scaled(self._moments(self._checked_rows(rows)), self._standard().moments)
+        return gram.scaled(self._moments(self._checked_rows(rows)), self._standard().moments)
 
     def centred_gram(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
         """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked.
@@ -391,13 +379,13 @@ class Data:
         ([[5.0, 4.0], [4.0, 5.0]], [1.5, 1.5])
         """
         whole = self._standard().moments
-        return unscaled(whole if rows is None else self._moments(self._checked_rows(rows)), self.names)
+        return gram.unscaled(whole if rows is None else self._moments(self._checked_rows(rows)), self.names)
 
-    def _standard(self) -> Standardised:
+    def _standard(self) -> gram.Standardised:
         if self._standardised is None:
             refuse_coded(self.names, self._codings)
             self._refuse_constant_where_observed()
-            self._standardised = standardise(self._moments(), self.names)
+            self._standardised = gram.standardise(self._moments(), self.names)
         return self._standardised
 
     def _refuse_constant_where_observed(self) -> None:
@@ -411,17 +399,17 @@ class Data:
                 listed = shorten([self.names[j] for j in still])
                 raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
 
-    def _spread(self, rows: Mask | None = None) -> Spread:
+    def _spread(self, rows: Mask | None = None) -> gram.Spread:
         if self._values is None:
             return self._moments(rows).spread
-        spread = spread_of(self._values, rows)
+        spread = gram.spread_of(self._values, rows)
         assert spread is not None
         return spread
 
-    def _moments(self, rows: Mask | None = None) -> Moments:
+    def _moments(self, rows: Mask | None = None) -> gram.Moments:
         if self._values is not None:
-            return moments_of(self._values, rows)
-        return reduce(merge, self._group_moments if rows is None else compress(self._group_moments, rows))
+            return gram.moments_of(self._values, rows)
+        return reduce(gram.merge, self._group_moments if rows is None else compress(self._group_moments, rows))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Classes
@@ -494,7 +482,7 @@ class Data:
         the machine.
         """
         if self._values is not None:
-            yield from row_blocks(self._values)
+            yield from gram.row_blocks(self._values)
             if self._targets is not None:
                 yield np.packbits(self._targets)
             return
@@ -553,17 +541,17 @@ def _make_read_only(*arrays: NDArray[Any] | None) -> None:
             array.flags.writeable = False
 
 
-def _spread_of_codes(spread: Spread | None, columns: Sequence[SeenColumn]) -> Spread:
+def _spread_of_codes(spread: gram.Spread | None, columns: Sequence[SeenColumn]) -> gram.Spread:
     """Give the range of each column, of its codes if it has levels."""
     assert spread is not None
     low, high = spread.low.copy(), spread.high.copy()
     for j, column in enumerate(columns):
         if column.coding is not None:
             low[j], high[j] = np.flatnonzero(column.counts)[[0, -1]]
-    return Spread(low, high)
+    return gram.Spread(low, high)
 
 
-def _refuse_constant(spread: Spread | None, names: Sequence[str], codings: Sequence[Coding | None]) -> None:
+def _refuse_constant(spread: gram.Spread | None, names: Sequence[str], codings: Sequence[Coding | None]) -> None:
     assert spread is not None  # there are rows
     constant = []
     for j in spread.constant.nonzero()[0].tolist():
