@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from parnidag.data import Data
@@ -20,6 +21,27 @@ def cut(table, rng, batches=7):
     ends = [0, 0, *(1 + ends[ends > 0]), len(table)]
     rows = table.iloc if hasattr(table, "iloc") else table
     return [rows[start : max(start, end)] for start, end in itertools.pairwise(ends)]
+
+
+def classes(rows=300, seed=1):
+    """Text, truth values, whole numbers and categories, with levels that occur late only, and out of order."""
+    rng = np.random.default_rng(seed)
+    rows_of = np.arange(rows)
+    return pd.DataFrame(
+        {
+            "text": np.where(rows_of > 250, "aardvark", rng.choice(["y", "x", "m"], rows)),
+            "truth": rng.random(rows) < 0.3,
+            "whole": np.where(rows_of > 200, -(rows_of % 5), 10 + rows_of % 3),
+            "declared": pd.Categorical(rng.choice(["b", "a"], rows), ["never", "b", "a"]),
+        }
+    )
+
+
+def with_targets(table, seed=1):
+    """A table with a column of targets, which names one or two of its first columns, or none."""
+    rng = np.random.default_rng(seed)
+    a, b = table.columns[:2]
+    return table.assign(target=rng.choice(["", a, b, f"{a}; {b}", "none"], len(table), p=[0.3, 0.2, 0.2, 0.2, 0.1]))
 
 
 def assert_same(batched, whole):
@@ -40,7 +62,7 @@ def assert_same(batched, whole):
     np.testing.assert_array_equal(batched_pattern, pattern)
     if whole.kind == "discrete":
         assert_same_levels(batched, whole)
-    if not any(whole._statistics.codings):
+    if not any(whole._codings):
         for rows, mask in zip(batched_groups, groups, strict=True):
             assert_same_grams(batched, whole, rows, mask)
 

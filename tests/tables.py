@@ -32,8 +32,8 @@ def refusal(table, **options):
     return message
 
 
-def usable(table):
+def usable(table, **options):
     try:
-        return Data(table)
+        return Data(table, **options)
     except DataError:
         return None

@@ -9,7 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from batch_cases import TOLERANCE, assert_same
+from batch_cases import TOLERANCE, assert_same, classes, with_targets
 from dask.distributed import Client, LocalCluster
 from tables import NAMES, example, frame
 
@@ -17,16 +17,6 @@ import parnidag
 from parnidag.data import Data, as_data, batches
 from parnidag.data.summary import Options
 from parnidag.errors import DataError
-
-
-def classes(rows=120):
-    rng = np.random.default_rng(1)
-    late = np.where(np.arange(rows) > 100, "a", rng.choice(["x", "m"], rows))
-    return pd.DataFrame({"text": late, "truth": rng.random(rows) < 0.4, "whole": rng.integers(0, 3, rows)})
-
-
-def with_targets(table):
-    return table.assign(target=np.where(np.arange(len(table)) % 3, "none", table.columns[0]))
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from batch_cases import TOLERANCE, assert_same, both_refusals, cut
+from batch_cases import TOLERANCE, assert_same, both_refusals, cut, with_targets
+from test_discrete_score import ask
 
 import parnidag
 from parnidag import samplers, scores, space
@@ -15,7 +16,6 @@ from parnidag.cli import main
 from parnidag.data import Data, batches, files, table
 from parnidag.errors import DataError, ParnidagError
 from parnidag.exact_solver.all_sets import all_local_scores
-from parnidag.kernels.by_address import call_score
 from parnidag.scores.bdeu import pack
 from parnidag.space import pc_discrete as discrete_tests
 from parnidag.target import Target
@@ -41,11 +41,6 @@ def classes(rows=400, seed=1):
             "e": rng.integers(0, 4, rows),
         }
     )
-
-
-def with_targets(data, seed=1):
-    rng = np.random.default_rng(seed)
-    return data.assign(target=rng.choice(["", *data.columns[:3]], len(data), p=[0.4, 0.2, 0.2, 0.2]))
 
 
 def in_batches(given, seed=1, **options):
@@ -95,16 +90,12 @@ def test_bdeu_counts_rows_as_often_as_they_occur(share):
     repeated = pack(np.repeat(codes, counts, axis=1), arity, pattern, [None, np.repeat(mask, counts)], 1.0)
     once = pack(codes, arity, pattern, [None, mask], 1.0)
     values = [
-        [scored(content, node, parents) for node, parents in ((0, [1]), (1, [0, 2]), (3, [0, 1, 2]), (2, []))]
+        [ask(content, node, parents) for node, parents in ((0, [1]), (1, [0, 2]), (3, [0, 1, 2]), (2, []))]
         for content in (weighted, repeated, once)
     ]
     assert values[0] == pytest.approx(values[1], rel=TOLERANCE)
     if share > 1:
         assert values[0] != pytest.approx(values[2], rel=1e-3)
-
-
-def scored(content, node, parents):
-    return call_score(scores.BDeu().function(), node, np.array([*parents, 0], np.int64), len(parents), content)
 
 
 def test_skeletons():
@@ -273,14 +264,10 @@ def test_a_parquet_file_is_never_whole_in_memory(tmp_path, monkeypatch):
     assert max(held) < given.nbytes / 4
 
 
-def test_a_parquet_file_without_rows(tmp_path):
+def test_parquet_files_without_rows_or_sense(tmp_path):
     path = write(numbers()[:0], tmp_path / "table.parquet")
     whole, batched = both_refusals(path, path)
     assert batched == whole
-
-
-def test_a_broken_parquet_file(tmp_path):
-    path = tmp_path / "table.parquet"
     path.write_text("no such thing")
     whole, batched = both_refusals(path, path)
     assert batched.partition("not readable")[:2] == whole.partition("not readable")[:2]

@@ -22,7 +22,7 @@ def test_text_and_truth_values_are_read_as_levels(library):
     read = read_table(library({"x": [1.5, 2.0, 4.0], "sex": ["m", None, "f"], "ill": [True, False, None]}))
     np.testing.assert_array_equal(read.values, [[1.5, 1, 1], [2, np.nan, 0], [4, 0, np.nan]])
     assert read.codings[0] is None
-    assert read.codings[1] == Coding(("f", "m"), False, "String, for example 'f'")
+    assert read.codings[1] == Coding(("f", "m"), False, "String")
     assert read.codings[2][:2] == (("False", "True"), True)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from parnidag import EdgePrior, ParnidagError, scores
+from parnidag import EdgePrior, ParnidagError
 from parnidag.data import Data
 from parnidag.kernels.by_address import call_score
 from parnidag.scores.bdeu import (
@@ -337,14 +337,6 @@ def test_threads_share_a_content():
         thread.join()
     assert all(result == expected for results in found for result in results)
     assert np.array_equal(content, kept)
-
-
-def test_settings():
-    assert BDeu() == BDeu(ess=1.0)
-    assert BDeu(ess=3).describe() == {"name": "BDeu", "ess": 3.0}
-    table = scores.BDeu().table(Data(EIGHT_ROWS.T, kind="discrete"))
-    assert table.function == BDeu().function()
-    assert not table.walks
 
 
 @pytest.mark.parametrize("ess", [0, -1.0, 1e-7, 1e7, math.inf, math.nan, "1", True, None])

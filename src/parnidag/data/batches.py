@@ -55,26 +55,24 @@ def sum_up(batches: object, options: Options) -> Summary:
 def summarise_batch(batch: object, number: int, options: Options) -> Summary:
     """Sum up one table of several; refusals name its number."""
     try:
-        table = read_table(_as_table(batch), options.names, options.targets, fewest_rows=0)
+        if type(batch).__name__ == "RecordBatch" and _library(batch) == "pyarrow":  # Narwhals does not know these
+            batch = sys.modules["pyarrow"].Table.from_batches([batch])
+        table = read_table(batch, options.names, options.targets, fewest_rows=0)
         return summarise(table, number, options)
     except DataError as error:
         raise DataError(f"batch {number}: {error}") from None
 
 
-def _as_table(batch: object) -> object:
-    """Make a table of a record batch of pyarrow, which Narwhals does not know."""
-    if type(batch).__name__ == "RecordBatch" and type(batch).__module__.partition(".")[0] == "pyarrow":
-        return sys.modules["pyarrow"].Table.from_batches([batch])
-    return batch
+def _library(table: object) -> str:
+    return type(table).__module__.partition(".")[0]
 
 
 def _added(summaries: Iterator[Summary], options: Options, source: str = "") -> Summary:
     whole = next(summaries, None)
-    for summary in summaries:
-        assert whole is not None
-        whole.add(summary, options.kind)
     if whole is None:
         raise DataError(f"{source}there are no batches (an iterator can be gone through only once)")
+    for summary in summaries:
+        whole.add(summary, options.kind)
     if whole.tally.n_read == 0:
         raise DataError(f"{source}the table is empty: it has no rows")
     return whole
@@ -91,7 +89,7 @@ def _of_file(path: Path, options: Options) -> Summary:
             return _added(summaries, options, source)
         except MismatchError as mismatch:
             # Words among numbers make a column text from its first row on, as when the file is read at once.
-            if files.check_path(path) or not set(mismatch.columns) - as_text:
+            if files.is_parquet(path) or not set(mismatch.columns) - as_text:
                 raise
             as_text = as_text | set(mismatch.columns)
 
@@ -102,7 +100,7 @@ def _of_file(path: Path, options: Options) -> Summary:
 
 def is_dask(table: object) -> bool:
     """Ask whether a table is a Dask data frame, without importing Dask."""
-    return type(table).__name__ == "DataFrame" and type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
+    return type(table).__name__ == "DataFrame" and _library(table) in ("dask", "dask_expr")
 
 
 def _on_cluster(frame: Any, options: Options) -> Summary:

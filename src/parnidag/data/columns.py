@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ Floats = NDArray[np.float64]
 
 MOST_COLUMNS = 50_000
 """Every matrix over the nodes would have 20 GB with more."""
-_EXAMPLE = ", for example "
 _PIECE = 1 << 16  # values of a column that are lists at a time
 # What pandas calls a column without a name, in a CSV file and in a Parquet file: almost always saved row names.
 _ROW_NAMES = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
@@ -32,8 +31,20 @@ class Coding(NamedTuple):
     labels: tuple[str, ...]
     declared: bool
     """Whether the levels were declared with the column; then those that never occur are levels all the same."""
-    shown: str
-    """The type of the column, for messages."""
+    type: str
+    """As its library calls it."""
+
+    @property
+    def is_truth(self) -> bool:
+        return self.declared and self.labels == ("False", "True")
+
+    @property
+    def shown(self) -> str:
+        """The type and, as an example, the first level that is no number: the cell to mend if numbers were meant."""
+        if self.is_truth:
+            return self.type
+        example = next((label for label in self.labels if not is_number_text(label)), self.labels[0])
+        return f"{self.type}, for example {one_line(repr(example), 40)}"
 
 
 class Column(NamedTuple):
@@ -56,8 +67,6 @@ def read_column(column: nw.Series[Any] | NDArray[Any]) -> Column:
 
     Examples
     --------
-    >>> read_column(np.array([1, 2]))
-    Column(values=array([1., 2.]), coding=None)
     >>> doses = read_column(np.array(["low", "high", None, "low"], dtype=object))
     >>> doses.values, doses.coding.labels
     (array([ 1.,  0., nan,  1.]), ('high', 'low'))
@@ -66,13 +75,7 @@ def read_column(column: nw.Series[Any] | NDArray[Any]) -> Column:
 
 
 def number_label(number: float) -> str:
-    """Write a number as a level, a whole one without ".0".
-
-    Examples
-    --------
-    >>> number_label(2.0), number_label(-0.0), number_label(0.25)
-    ('2', '0', '0.25')
-    """
+    """Write a number as a level, a whole one without ".0"."""
     return str(int(number)) if float(number).is_integer() else str(float(number))
 
 
@@ -97,33 +100,28 @@ def _from_series(series: nw.Series[Any]) -> Column:
         if series.null_count() == len(series):  # a column without any value has whatever type its library chose
             return Column(np.full(len(series), np.nan))
         if dtype in (nw.String, nw.Categorical, nw.Enum):
-            return _from_text(series, type(dtype).__name__)
+            return _from_text(series)
         if dtype == nw.Boolean:
             return _from_truth(series.fill_null(False).to_numpy(), series.is_null().to_numpy(), "Boolean")
         raise UnreadableError("other", str(dtype))
     return _from_array(np.asarray(series.to_numpy()))
 
 
-def _from_text(series: nw.Series[Any], shown: str) -> Column:
+def _from_text(series: nw.Series[Any]) -> Column:
     """Read text or categories, with the levels that they declare.
 
     Narwhals knows the declared levels of an Enum only, so pandas and pyarrow are asked themselves. A Categorical of
     polars declares nothing: all such columns share one growing list of levels.
     """
-    native, dtype = series.to_native(), series.dtype
+    native, dtype, type_ = series.to_native(), series.dtype, type(series.dtype).__name__
     pandas: Any = getattr(native, "cat", None)
     if hasattr(pandas, "codes") and hasattr(pandas, "categories"):
         codes = np.asarray(pandas.codes, dtype=np.float64)
-        return _coded(np.where(codes < 0, np.nan, codes), list(pandas.categories), True, shown)
+        return _coded(np.where(codes < 0, np.nan, codes), list(pandas.categories), True, type_)
+    declared = dtype.categories if isinstance(dtype, nw.Enum) else None
     if hasattr(native, "unify_dictionaries") and dtype == nw.Categorical:  # pyarrow
         declared = native.unify_dictionaries().chunk(0).dictionary.drop_null().to_pylist()
-        return _from_levels(_pieces(series), declared, shown)
-    return _from_levels(_pieces(series), dtype.categories if isinstance(dtype, nw.Enum) else None, shown)
-
-
-def _pieces(series: nw.Series[Any]) -> list[Callable[[], list[Any]]]:
-    """Cut a column into pieces that become lists only when they are looked at: texts take ten times as much there."""
-    return [series[start : start + _PIECE].to_list for start in range(0, len(series), _PIECE)]
+    return _from_levels(series, declared, type_)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -138,21 +136,19 @@ def _from_array(column: NDArray[Any]) -> Column:
     if kind == "b":
         return _from_truth(column, np.zeros(len(column), dtype=bool), "bool")
     if kind in "UT":
-        return _from_levels([column.tolist], None, "text")
+        return _from_levels(column, None, "text")
     if kind == "O":
-        return _from_objects(column.tolist())
+        return _from_objects(column)
     raise UnreadableError("complex" if kind == "c" else "other", str(column.dtype))
 
 
-def _from_objects(values: list[Any]) -> Column:
+def _from_objects(values: NDArray[np.object_]) -> Column:
     absent = np.array([_is_absent(value) for value in values], dtype=bool)
-    present = [value for value, without in zip(values, absent.tolist(), strict=True) if not without]
-    if present and all(isinstance(value, str) for value in present):
-        words = [value if isinstance(value, str) else None for value in values]
-        return _from_levels([lambda: words], None, "str")
-    if present and all(isinstance(value, (bool, np.bool_)) for value in present):
-        truth = np.array([not without and bool(value) for value, without in zip(values, absent, strict=True)])
-        return _from_truth(truth, absent, "bool")
+    present = values[~absent]
+    if len(present) and all(isinstance(value, str) for value in present):
+        return _from_levels(np.where(absent, np.array(None), values), None, "str")
+    if len(present) and all(isinstance(value, (bool, np.bool_)) for value in present):
+        return _from_truth(np.where(absent, False, values), absent, "bool")
     numbers = np.full(len(values), np.nan)
     numbers[~absent] = [_real_number(value) for value in present]
     return Column(numbers)
@@ -182,48 +178,34 @@ def _real_number(value: object) -> float:
 # Levels
 
 
-def _from_truth(truth: NDArray[Any], absent: NDArray[np.bool_], shown: str) -> Column:
-    return Column(np.where(absent, np.nan, truth.astype(np.float64)), Coding(("False", "True"), True, shown))
+def _from_truth(truth: NDArray[Any], absent: NDArray[np.bool_], type_: str) -> Column:
+    return Column(np.where(absent, np.nan, truth.astype(np.float64)), Coding(("False", "True"), True, type_))
 
 
-def _from_levels(pieces: Sequence[Callable[[], list[Any]]], declared: Sequence[Any] | None, shown: str) -> Column:
+def _from_levels(column: nw.Series[Any] | NDArray[Any], declared: Sequence[Any] | None, type_: str) -> Column:
     """Code values by their place among the levels; whatever is not among them is missing."""
     levels = declared
     if levels is None:
-        found: set[str] = set()
-        for piece in pieces:
-            found.update(value for value in piece() if isinstance(value, str))
-        levels = sorted(found)
+        levels = sorted({value for piece in _pieces(column) for value in piece if isinstance(value, str)})
     places = {level: float(code) for code, level in enumerate(levels)}
-    coded = [np.array([places.get(value, np.nan) for value in piece()], dtype=np.float64) for piece in pieces]
+    coded = [np.array([places.get(value, np.nan) for value in piece], dtype=np.float64) for piece in _pieces(column)]
     codes = np.concatenate([np.empty(0), *coded])
-    return _coded(codes, levels, declared is not None, shown) if places else Column(codes)
+    return _coded(codes, levels, declared is not None, type_) if places else Column(codes)
 
 
-def _coded(codes: Floats, levels: Sequence[Any], declared: bool, shown: str) -> Column:
+def _pieces(column: nw.Series[Any] | NDArray[Any]) -> Iterator[list[Any]]:
+    """Give a column as short lists, one after the other: in lists texts take ten times as much memory."""
+    for start in range(0, len(column), _PIECE):
+        piece = column[start : start + _PIECE]
+        yield piece.to_list() if isinstance(piece, nw.Series) else piece.tolist()
+
+
+def _coded(codes: Floats, levels: Sequence[Any], declared: bool, type_: str) -> Column:
     labels = tuple(number_label(level) if isinstance(level, float) else str(level) for level in levels)
     broken = next((label for label in labels if not is_text(label)), None)
     if broken is not None:
         raise UnreadableError("half", one_line(ascii(broken), 40))
-    return Column(codes, Coding(labels, declared, f"{shown}{_EXAMPLE}{_telling_example(labels)}"))
-
-
-def relabelled(coding: Coding, labels: Sequence[str]) -> Coding:
-    """Give a coding other levels, from which the example in its description is then taken.
-
-    Examples
-    --------
-    >>> relabelled(Coding(("1", "2"), False, "String, for example '1'"), ["1", "2", "n.d."]).shown
-    "String, for example 'n.d.'"
-    """
-    kind, separator, _ = coding.shown.partition(_EXAMPLE)
-    example = _telling_example(labels) if separator and labels else ""
-    return Coding(tuple(labels), coding.declared, f"{kind}{separator}{example}")
-
-
-def _telling_example(labels: Sequence[str]) -> str:
-    """Show the first level that is no number, which is what the user looks for in a column meant to be numeric."""
-    return one_line(repr(next((label for label in labels if not is_number_text(label)), labels[0])), 40)
+    return Column(codes, Coding(labels, declared, type_))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -232,6 +214,8 @@ def _telling_example(labels: Sequence[str]) -> str:
 
 def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
     names = tuple(str(name) for name in given)
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{source}the table has {len(names)} columns, more than the {MOST_COLUMNS} that can be nodes")
     row_names = [repr(name) for name in names if _ROW_NAMES.fullmatch(name)]
     if row_names:
         raise DataError(
@@ -252,8 +236,3 @@ def refuse_duplicate_names(names: Iterable[str], source: str = "") -> None:
     repeated = [f"{name} ({count} times)" for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"{source}duplicate column names: {shorten(repeated)}; every column needs a name of its own")
-
-
-def refuse_too_wide(n_columns: int, source: str = "") -> None:
-    if n_columns > MOST_COLUMNS:
-        raise DataError(f"{source}the table has {n_columns} columns, more than the {MOST_COLUMNS} that can be nodes")

@@ -74,11 +74,9 @@ class RowCounts:
         repetitions.
         """
         self.compact()
-        (codes, counts), *more = self._blocks
-        if more:
-            codes, counts = self._joined()
+        joined = self._joined()
         self._blocks = []
-        return codes, counts
+        return joined
 
     def compact(self) -> None:
         """Count repetitions, if that makes the table smaller."""
@@ -96,19 +94,10 @@ class RowCounts:
         self._blocks = [(codes, counts)]
 
     def _joined(self) -> tuple[Codes, Counts | None]:
-        """Put the blocks together, letting go of each as soon as it is copied."""
         if len(self._blocks) == 1:
             return self._blocks[0]
-        total = sum(codes.shape[1] for codes, _ in self._blocks)
-        joined = np.empty((len(self._blocks[0][0]), total), np.result_type(*(codes.dtype for codes, _ in self._blocks)))
-        counted = any(counts is not None for _, counts in self._blocks)
-        numbers = np.ones(total, np.int64) if counted else None
-        start = 0
-        while self._blocks:
-            codes, counts = self._blocks.pop(0)
-            stop = start + codes.shape[1]
-            joined[:, start:stop] = codes
-            if numbers is not None and counts is not None:
-                numbers[start:stop] = counts
-            start = stop
-        return joined, numbers
+        codes, counts = zip(*self._blocks, strict=True)
+        if all(numbers is None for numbers in counts):
+            return np.concatenate(codes, axis=1), None
+        ones = [np.ones(block.shape[1], np.int64) if n is None else n for block, n in self._blocks]
+        return np.concatenate(codes, axis=1), np.concatenate(ones)

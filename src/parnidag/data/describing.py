@@ -16,13 +16,6 @@ MOST_SHOWN = 30
 
 
 def describe_numbers(names: Sequence[str], mean: Floats, sd: Floats, low: Floats, high: Floats) -> list[dict[str, Any]]:
-    """Return mean, standard deviation, smallest and largest value of each column, to 6 digits.
-
-    Examples
-    --------
-    >>> describe_numbers(["dose"], *np.array([[2.5], [1.8027756], [1.0], [4.5]]))
-    [{'name': 'dose', 'mean': 2.5, 'sd': 1.80278, 'min': 1.0, 'max': 4.5}]
-    """
     return [
         {"name": name, **dict(zip(("mean", "sd", "min", "max"), map(_rounded, figures), strict=True))}
         for name, *figures in zip(names, mean, sd, low, high, strict=True)
@@ -35,13 +28,6 @@ def describe_levels(
     labels: Sequence[Sequence[str]],
     row_counts: NDArray[np.int64] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the number of levels of each column, and its most frequent one with its share of the rows.
-
-    Examples
-    --------
-    >>> describe_levels(["sex"], np.array([[0, 1, 0, 0]], np.int32), [("f", "m")])
-    [{'name': 'sex', 'levels': 2, 'most_frequent': 'f', 'share': 0.75}]
-    """
     described = []
     for name, column, words in zip(names, codes, labels, strict=True):
         counts = np.bincount(column, weights=row_counts, minlength=len(words))

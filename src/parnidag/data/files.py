@@ -11,6 +11,7 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import narwhals as nw
 
 from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import is_number_text, one_line, shorten
-from parnidag.data.columns import checked_names, refuse_duplicate_names, refuse_too_wide
+from parnidag.data.columns import checked_names, refuse_duplicate_names
 from parnidag.errors import DataError
 
 STREAM_ABOVE = 10**9
@@ -33,16 +34,14 @@ _CELL = 8  # bytes of a number or a code
 
 
 def read_file(path: Path) -> nw.DataFrame[Any]:
-    is_parquet = check_path(path)
     with _readable(path):
-        return _read_parquet(path) if is_parquet else _read_text(path)
+        return _read_parquet(path) if is_parquet(path) else _read_text(path)
 
 
 def file_batches(path: Path, as_text: set[str]) -> Iterator[nw.DataFrame[Any]]:
     """Read a file in batches; of a text file, the columns `as_text` are text whatever they hold."""
-    is_parquet = check_path(path)
     with _readable(path):
-        yield from _parquet_batches(path) if is_parquet else _text_batches(path, as_text)
+        yield from _parquet_batches(path) if is_parquet(path) else _text_batches(path, as_text)
 
 
 def bytes_in_memory(path: Path) -> float:
@@ -51,28 +50,25 @@ def bytes_in_memory(path: Path) -> float:
     What cannot be read counts as nothing; an attempt to read it will say why.
     """
     try:
-        is_parquet = check_path(path)
         with _readable(path):
-            return _bytes_of_parquet(path) if is_parquet else _bytes_of_text(path)
+            return _bytes_of_parquet(path) if is_parquet(path) else _bytes_of_text(path)
     except DataError:
         return 0.0
 
 
-def check_path(path: Path) -> bool:
-    """Refuse what is no file of a known kind; return whether it is a Parquet file rather than text."""
-    suffix = path.suffix.lower()
-    if suffix not in _TEXT_SUFFIXES + _PARQUET_SUFFIXES:
-        known = ", ".join(_TEXT_SUFFIXES + _PARQUET_SUFFIXES)
-        raise DataError(f"{path}: unknown kind of file {suffix or '(no suffix)'!r}; known are {known}")
-    problem = why_not_readable(path)
-    if problem is not None:
-        raise DataError(f"{path}: {problem}")
-    return suffix in _PARQUET_SUFFIXES
+def is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in _PARQUET_SUFFIXES
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn the errors of the libraries that read a file into a `DataError`."""
+    """Refuse what is no file of a known kind, and turn the errors of the libraries that read it into a `DataError`."""
+    known, suffix = _TEXT_SUFFIXES + _PARQUET_SUFFIXES, path.suffix.lower()
+    if suffix not in known:
+        raise DataError(f"{path}: unknown kind of file {suffix or '(no suffix)'!r}; known are {', '.join(known)}")
+    problem = why_not_readable(path)
+    if problem is not None:
+        raise DataError(f"{path}: {problem}")
     try:
         yield
     except DataError:
@@ -159,20 +155,11 @@ def _text_form(path: Path) -> TextForm:
             raise DataError(f"{path}: the file is empty")
         guessed = next((mark for mark in "\t,;" if mark in first), " ")
         separator = _SEPARATORS.get(path.suffix.lower(), guessed)
-        header, row = _first_records(first, lines, separator)
+        blank = separator == " "  # then any run of blanks is one separator
+        text = (line.strip() if blank else line for line in chain([first], lines))
+        records = csv.reader(text, delimiter=separator, skipinitialspace=blank)
+        header, row = next(records), next(records, [])
     return TextForm(path, separator, header, _check_header(path, header, row, separator))
-
-
-def _first_records(first: str, rest: Iterator[str], separator: str) -> tuple[list[str], list[str]]:
-    """Split the header and the first row; any run of blanks is one separator when the separator is a blank."""
-
-    def lines() -> Iterator[str]:
-        yield first
-        yield from rest
-
-    text = (line.strip() for line in lines()) if separator == " " else lines()
-    records = csv.reader(text, delimiter=separator, skipinitialspace=separator == " ")
-    return next(records), next(records, [])
 
 
 def _check_header(path: Path, header: list[str], row: list[str], separator: str) -> tuple[str, ...]:
@@ -185,7 +172,6 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
             f"{source}only 1 column when split at {separator!r}{seen}: check the separator "
             "(.csv is split at commas, .tsv at tabs; named .txt, the separator is guessed)"
         )
-    refuse_too_wide(len(header), source)
     if len(row) > len(header):
         raise DataError(
             f"{source}the first row has {len(row)} fields, the header {len(header)}: remove the unnamed column "
@@ -210,21 +196,11 @@ def _parquet(path: Path) -> Any:
 
 def _read_parquet(path: Path) -> nw.DataFrame[Any]:
     """Read a file alone: names of folders such as "year=2020" are no columns, and "*" is no pattern."""
-    parquet = _parquet(path)
-    from pyarrow import types
-
-    with parquet.ParquetFile(path.absolute()) as file:
+    with _parquet(path).ParquetFile(path.absolute()) as file:
         _refuse_unbelievable(path, file.metadata)
-        schema = file.schema_arrow
-    words = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
-    # a text that repeats is stored once, and stays so until it is known how long the column would be
-    with parquet.ParquetFile(path.absolute(), read_dictionary=words) as file:
         table = file.read()
     table.validate(full=True)  # a broken file may hold codes of words that there are not
-    size = sum(_text_bytes(column) for column in table.select(words).columns)
-    if 2 * size > _memory():  # once as it is, once while it is read
-        raise DataError(f"{path}: its text has {size / 1e9:.3g} GB when unpacked, too much for the memory")
-    return nw.from_native(table.cast(schema), eager_only=True)
+    return nw.from_native(table, eager_only=True)
 
 
 def _parquet_batches(path: Path) -> Iterator[nw.DataFrame[Any]]:
@@ -244,13 +220,6 @@ def _parquet_batches(path: Path) -> Iterator[nw.DataFrame[Any]]:
 def _bytes_of_parquet(path: Path) -> float:
     metadata = _parquet(path).read_metadata(path.absolute())
     return float(_CELL) * int(metadata.num_rows) * int(metadata.num_columns)
-
-
-def _text_bytes(column: Any) -> int:
-    from pyarrow import compute
-
-    lengths = [compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks]
-    return sum(compute.sum(compute.cast(length, "int64")).as_py() or 0 for length in lengths)
 
 
 def _refuse_unbelievable(path: Path, metadata: Any) -> None:

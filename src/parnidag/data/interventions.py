@@ -79,14 +79,9 @@ def group_by_rows(mask: Mask | None, n_nodes: int) -> tuple[NDArray[np.int64], l
     if mask is None:
         return np.zeros(n_nodes, dtype=np.int64), [None]
     groups: dict[bytes, int] = {}
-    pattern = np.empty(n_nodes, dtype=np.int64)
-    rows: list[Mask | None] = []
-    for j in range(n_nodes):
-        column = mask[:, j]
-        pattern[j] = groups.setdefault(np.packbits(column).tobytes(), len(groups))
-        if pattern[j] == len(rows):
-            rows.append(~column if column.any() else None)
-    return pattern, rows
+    pattern = np.array([groups.setdefault(np.packbits(column).tobytes(), len(groups)) for column in mask.T], np.int64)
+    first = mask[:, np.unique(pattern, return_index=True)[1]].T
+    return pattern, [~column if column.any() else None for column in first]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

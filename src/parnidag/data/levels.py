@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import is_number_text, shorten
-from parnidag.data.columns import Coding, number_label, relabelled
+from parnidag.data.columns import Coding, number_label
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -56,10 +56,6 @@ class SeenColumn:
     fraction: float | None = None
     """The first number that is not whole."""
 
-    def has_few_levels(self, most: int) -> bool:
-        """Were only whole numbers seen, and at most so many different ones?"""
-        return self.levels is not None and len(self.levels) <= most
-
     def follow(self, values: Floats, coding: Coding | None, kind: str | None, most: float) -> Integers | None:
         """Look at complete rows, the first ones; return their codes, None if the column is measured."""
         if coding is not None:
@@ -92,13 +88,11 @@ class SeenColumn:
             self.levels = None
             return np.zeros(0, np.int64)
         new_codes = np.array([self.levels.setdefault(level, len(self.levels)) for level in other.levels], np.int64)
-        if self.coding is None and len(self.levels) > most:
+        if self.coding is not None:
+            self.counts = np.pad(self.counts, (0, len(self.levels) - len(self.counts)))
+            self.counts[new_codes] += other.counts
+        elif len(self.levels) > most:
             self.levels = None
-        elif self.coding is not None:
-            counts = np.zeros(len(self.levels), np.int64)
-            counts[: len(self.counts)] = self.counts
-            counts[new_codes] += other.counts
-            self.counts = counts
         return new_codes
 
     def sort_levels(self) -> Integers:
@@ -110,7 +104,7 @@ class SeenColumn:
         self.levels = {level: code for code, level in enumerate(kept)}
         new_codes = np.array([self.levels[level] for level in known], np.int64)
         if self.coding is not None:
-            self.coding = relabelled(self.coding, kept)
+            self.coding = self.coding._replace(labels=tuple(kept))
             self.counts = self.counts[np.argsort(new_codes)]
         return new_codes
 
@@ -123,9 +117,7 @@ def see_column(values: Floats, coding: Coding | None) -> SeenColumn:
     if coding is None:
         absent = len(values) == 0 or (np.isnan(values[0]) and np.isnan(values).all())
         return SeenColumn("" if absent else "numbers")
-    if not coding.declared:
-        return SeenColumn("text", coding)
-    return SeenColumn("truth values" if coding.labels == ("False", "True") else "categories", coding)
+    return SeenColumn("truth values" if coding.is_truth else "categories" if coding.declared else "text", coding)
 
 
 def _numbered(values: Floats) -> tuple[Floats, Integers]:
@@ -178,7 +170,6 @@ def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Level
 
 
 def may_be_discrete(columns: Sequence[SeenColumn], kind: str | None) -> bool:
-    """Ask whether a table may still turn out discrete."""
     if kind == "continuous" or any(column.levels is None for column in columns):
         return False
     return kind == "discrete" or not _measured(columns)
@@ -211,10 +202,10 @@ def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenC
 
 
 def _measured(columns: Sequence[SeenColumn]) -> list[int]:
-    """List the columns of numbers that are no classes by themselves."""
     beside_text = any(column.coding is not None for column in columns)
     most = MOST_LEVELS_BESIDE_TEXT if beside_text else MOST_LEVELS_BY_DEFAULT
-    return [j for j, column in enumerate(columns) if column.coding is None and not column.has_few_levels(most)]
+    numbers = [(j, column.levels) for j, column in enumerate(columns) if column.coding is None]
+    return [j for j, levels in numbers if levels is None or len(levels) > most]
 
 
 def _describe_measured(name: str, column: SeenColumn) -> str:
@@ -243,11 +234,8 @@ def _refuse_strays(names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
 
 
 def refuse_fractions(names: Sequence[str], columns: Sequence[SeenColumn], what: str) -> None:
-    fractions = [
-        f"{name} (for example {column.fraction:.6g})"
-        for name, column in zip(names, columns, strict=True)
-        if column.fraction is not None
-    ]
+    examples = {name: column.fraction for name, column in zip(names, columns, strict=True)}
+    fractions = [f"{name} (for example {value:.6g})" for name, value in examples.items() if value is not None]
     if fractions:
         raise DataError(
             f"{what} needs classes or whole numbers, not fractions: {shorten(fractions)}; cut such columns into "
@@ -257,7 +245,6 @@ def refuse_fractions(names: Sequence[str], columns: Sequence[SeenColumn], what: 
 
 
 def refuse_coded(names: Sequence[str], codings: Codings) -> None:
-    """Refuse columns that hold no numbers, before anything is calculated with them."""
     coded = _coded_columns(names, codings)
     if coded:
         raise DataError(
@@ -272,12 +259,9 @@ def _coded_columns(names: Sequence[str], codings: Codings) -> list[str]:
 
 def forget_unseen(values: Floats, codings: Codings) -> tuple[Coding | None, ...]:
     """Take levels that do not occur, and were not declared, out of the codings and, in place, out of the codes."""
-    return tuple(None if coding is None else _without_unseen(values[:, j], coding) for j, coding in enumerate(codings))
-
-
-def _without_unseen(codes: Floats, coding: Coding) -> Coding:
-    seen = np.unique(codes)
-    if coding.declared or len(seen) == len(coding.labels):
-        return coding
-    codes[:] = np.searchsorted(seen, codes)
-    return coding._replace(labels=tuple(coding.labels[int(code)] for code in seen))
+    left = list(codings)
+    for j, coding in enumerate(codings):
+        if coding is not None and not coding.declared:
+            seen, values[:, j] = np.unique(values[:, j], return_inverse=True)
+            left[j] = coding._replace(labels=tuple(coding.labels[int(code)] for code in seen))
+    return tuple(left)

@@ -1,7 +1,7 @@
 """Reading tables: a data frame, an array or a file becomes column names and float64 numbers or codes of levels.
 
 What cannot be read as such a table is refused with a `DataError` that names the file or the columns. Whether the
-numbers and levels themselves can be used is asked later (`statistics`).
+numbers and levels themselves can be used is asked later (`table`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from parnidag._util.text import did_you_mean, one_line, shorten
-from parnidag.data.columns import (
-    Coding,
-    Column,
-    UnreadableError,
-    checked_names,
-    read_column,
-    refuse_duplicate_names,
-    refuse_too_wide,
-)
+from parnidag.data.columns import Coding, Column, UnreadableError, checked_names, read_column, refuse_duplicate_names
 from parnidag.data.files import read_file
 from parnidag.errors import DataError
 
@@ -47,19 +39,13 @@ class Table(NamedTuple):
 def read_table(
     table: object, names: Sequence[str] | None = None, aside: str | None = None, fewest_rows: int = 1
 ) -> Table:
-    """Read whatever was given as a table into column names and a new array of its numbers and codes.
-
-    The column `aside` is kept apart: it says something about the rows and is no node. A part of a table may be empty.
+    """Read whatever was given as a table; the column `aside` says something about the rows and is no node.
 
     Examples
     --------
     >>> read = read_table([[1, "a"], [3, None], [2, "b"]])
-    >>> read.values
-    array([[ 1.,  0.],
-           [ 3., nan],
-           [ 2.,  1.]])
-    >>> read.codings[0], read.codings[1].labels
-    (None, ('a', 'b'))
+    >>> read.values.tolist(), read.codings[1].labels
+    ([[1.0, 0.0], [3.0, nan], [2.0, 1.0]], ('a', 'b'))
     """
     if isinstance(table, (str, os.PathLike)):
         refuse_names(names, "a file")
@@ -92,11 +78,8 @@ def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[A
 
 
 def read_frame(frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int) -> Table:
-    """Read a data frame; `source` begins messages."""
-    refuse_too_wide(len(frame.columns), source)
     names = checked_names(frame.columns, source)
-    _refuse_unknown(aside, names, source)
-    _refuse_empty(len(frame), len(names) - (aside is not None), source, fewest_rows)
+    _check_shape(names, aside, len(frame), fewest_rows, source)
     return _assemble(names, len(frame), frame.iter_columns(), aside)
 
 
@@ -104,15 +87,13 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     if array.ndim != 2:
         raise DataError(f"an array must be 2-D (rows × columns); got {array.ndim}-D with shape {array.shape}")
     n_rows, n_columns = array.shape
-    refuse_too_wide(n_columns)
     if isinstance(names, str):
         raise DataError(f"names={names!r} must be a list of {n_columns} column names, not one string")
     given = [f"X{j}" for j in range(n_columns)] if names is None else list(names)
     if len(given) != n_columns:
         raise DataError(f"names has {len(given)} entries, but the array has {n_columns} columns")
     labels = checked_names(given)
-    _refuse_unknown(aside, labels)
-    _refuse_empty(n_rows, n_columns - (aside is not None), "", fewest_rows)
+    _check_shape(labels, aside, n_rows, fewest_rows)
     if array.dtype.kind in "fiu" and aside is None:  # one copy instead of one for each column
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite, or is no number, is refused later
             return Table(labels, np.array(array, dtype=np.float64, order="C"), (None,) * n_columns)
@@ -141,17 +122,14 @@ def _as_array(table: object) -> NDArray[Any]:
 
 
 def refuse_names(names: Sequence[str] | None, what: str) -> None:
-    """Refuse column names given together with a table that brings its own."""
     if names is not None:
         raise DataError(f"names= is for arrays only; it was given together with {what}")
 
 
-def _refuse_unknown(aside: str | None, names: Sequence[str], source: str = "") -> None:
+def _check_shape(names: Sequence[str], aside: str | None, n_rows: int, fewest_rows: int, source: str = "") -> None:
     if aside is not None and aside not in names:
         raise DataError(f"{source}interventions={aside!r} is not a column; {did_you_mean(aside, names)}")
-
-
-def _refuse_empty(n_rows: int, n_columns: int, source: str, fewest_rows: int) -> None:
+    n_columns = len(names) - (aside is not None)
     if n_columns == 0:
         raise DataError(f"{source}the table is empty: it has no columns")
     if n_rows < fewest_rows:

@@ -15,18 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import shorten
+from parnidag.data import levels
 from parnidag.data.counts import RowCounts, smallest_codes
 from parnidag.data.gram import Moments, Spread, merge, moments_of, row_blocks, spread_of
 from parnidag.data.interventions import read_interventions
-from parnidag.data.levels import (
-    Codings,
-    SeenColumn,
-    follow_columns,
-    forget_unseen,
-    may_be_discrete,
-    most_followed,
-    see_column,
-)
 from parnidag.data.reading import Table
 from parnidag.errors import DataError
 
@@ -147,7 +139,7 @@ def clean(table: Table, options: Options) -> Cleaned:
         kept = np.concatenate([~np.isnan(block).any(axis=1) & drop for block in row_blocks(values)])
         values = _moved_up(values, kept)
         tally.n_rows, tally.spread = len(values), spread_of(values)
-        codings = forget_unseen(values, codings)
+        codings = levels.forget_unseen(values, codings)
         if intervened is not None:
             intervened = intervened[kept] if intervened[kept].any() else None
     if tally.spread is not None and not np.isfinite(tally.spread).all():
@@ -175,7 +167,7 @@ class Summary:
     batch: int
     """Number of the first one, from 1."""
     names: tuple[str, ...]
-    columns: list[SeenColumn]
+    columns: list[levels.SeenColumn]
     tally: Tally
     groups: dict[bytes, int]
     """Number of rows for each set of nodes that was set in some; the nodes as bits."""
@@ -187,12 +179,12 @@ class Summary:
     def add(self, other: Summary, kind: str | None) -> None:
         """Take the batches of another summary in, which follow those of this one."""
         _refuse_other_columns(self, other)
-        most = most_followed(kind, any(column.coding for column in self.columns + other.columns))
+        most = levels.most_followed(kind, any(column.coding for column in self.columns + other.columns))
         renamed = [one.merge(new, most) for one, new in zip(self.columns, other.columns, strict=True)]
         self.tally.add(other.tally)
         for key, rows in other.groups.items():
             self.groups[key] = self.groups.get(key, 0) + rows
-        if self.rows is None or other.rows is None or not may_be_discrete(self.columns, kind):
+        if self.rows is None or other.rows is None or not levels.may_be_discrete(self.columns, kind):
             self.rows = None
         else:
             places = {key: place for place, key in enumerate(self.groups)}
@@ -221,11 +213,11 @@ class Summary:
 
 def summarise(table: Table, batch: int, options: Options) -> Summary:
     _refuse_like_labels(table.names, table.codings)
-    columns = [see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
+    columns = [levels.see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
     names, values, codings, intervened, _, tally = clean(table, options)
     group_of_row, groups = _groups(intervened, len(values), len(names))
     finite = not tally.infinite.any()
-    codes = follow_columns(values, codings, options.kind, columns) if finite else None
+    codes = levels.follow_columns(values, codings, options.kind, columns) if finite else None
     rows = None
     if codes is not None:
         most = max([len(groups), *(len(column.levels or ()) for column in columns)])
@@ -246,18 +238,15 @@ def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[Integers, dic
 
 
 def _moments(values: Floats, group_of_row: Integers, keys: list[bytes]) -> dict[bytes, Moments]:
-    if len(keys) == 1:
+    if len(keys) == 1:  # no copy of the rows
         return {keys[0]: moments_of(values, binary_units=True)}
     return {key: moments_of(values[group_of_row == k], binary_units=True) for k, key in enumerate(keys)}
 
 
-def _refuse_like_labels(names: Sequence[str], codings: Codings) -> None:
+def _refuse_like_labels(names: Sequence[str], codings: levels.Codings) -> None:
     """Refuse categories that only their types tell apart: batches are put together by what levels are called."""
-    alike = [
-        name
-        for name, coding in zip(names, codings, strict=True)
-        if coding and len({*coding.labels}) < len(coding.labels)
-    ]
+    columns = zip(names, codings, strict=True)
+    alike = [name for name, coding in columns if coding and len({*coding.labels}) < len(coding.labels)]
     if alike:
         raise DataError(f"different categories that are written alike, in {shorten(alike)}; rename one of them")
 

@@ -7,25 +7,40 @@ Everything a user can get wrong with the contents of a table is refused here (an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import number_of, shorten
+from parnidag.data import gram
 from parnidag.data.batches import streams, sum_up
+from parnidag.data.columns import Coding
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
-from parnidag.data.gram import Standardised, scaled, standard_values, standardise, unscaled
-from parnidag.data.interventions import check_interventions, read_later
-from parnidag.data.levels import KINDS, Levels, refuse_coded
+from parnidag.data.interventions import check_interventions, group_by_rows, read_later
+from parnidag.data.levels import (
+    KINDS,
+    Levels,
+    SeenColumn,
+    decide_kind,
+    make_levels,
+    refuse_coded,
+    refuse_fractions,
+    seen_columns,
+)
 from parnidag.data.reading import read_table, refuse_names
-from parnidag.data.statistics import RowGroup, Statistics
-from parnidag.data.summary import FEWEST_ROWS, MISSING, Options, clean
+from parnidag.data.summary import FEWEST_ROWS, MISSING, Cleaned, Options, Summary, clean
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+MOST_COUNTED = 2**31 - 1
+"""Rows of a table of classes that is read in batches: more would not fit the counts of compiled code."""
 
 
 class Data:
@@ -88,8 +103,24 @@ class Data:
     """
 
     kind: str
-    _statistics: Statistics
-    _standardised: Standardised | None = None
+    names: tuple[str, ...]
+    n_rows: int
+    dropped_rows: int
+    _codings: tuple[Coding | None, ...]
+    _values: Floats | None = None
+    """None if the table was read in batches; the fields of groups and codes are then set in its place."""
+    _kept: Mask | None = None
+    """Which rows of the table as given are used, None if all are or nobody knows."""
+    _targets: Mask | None
+    """Which nodes were set in each row, or in each group of rows (rows or groups × nodes), None if none was."""
+    _group_rows: Integers | None = None
+    """Rows are in one group if the same nodes were set in them: the number of rows of each."""
+    _group_moments: Sequence[gram.Moments] = ()
+    _columns: Sequence[SeenColumn] = ()
+    _row_counts: Integers | None = None
+    _group_of_code: Integers | None = None
+    _levels: Levels | None = None
+    _standardised: gram.Standardised | None = None
 
     def __init__(
         self,
@@ -108,12 +139,12 @@ class Data:
                     f"missing='raise' was given together with a Data without the {table.dropped_rows} rows of its "
                     "table that had missing values; make it from the table again"
                 )
-            self._copy(table, options)
+            vars(self).update(vars(table))
+            self._change(options)
         elif streams(table, interventions):
-            self._statistics, self.kind = Statistics.of_batches(sum_up(table, options), options)
+            self._take_sums(sum_up(table, options), options)
         else:
-            rows = clean(read_table(table, options.names, options.targets), options)
-            self._statistics, self.kind = Statistics.of_rows(rows, options)
+            self._take_rows(clean(read_table(table, options.names, options.targets), options), options)
         self._check()
 
     @classmethod
@@ -147,100 +178,157 @@ class Data:
         Examples
         --------
         >>> halves = ([[1.5, 5.0], [2.0, 7.5]], [[4.0, 6.0], [3.0, 6.5]])
-        >>> data = Data.from_batches(halves, names=["dose", "response"])
-        >>> data
+        >>> Data.from_batches(halves, names=["dose", "response"])
         Data(4 rows × 2 columns: dose, response)
-        >>> data.standardised_gram().round(3)
-        array([[3.   , 0.325],
-               [0.325, 3.   ]])
         """
         options = _checked_options(missing, names, kind, interventions)
         data = cls.__new__(cls)
-        data._statistics, data.kind = Statistics.of_batches(sum_up(batches, options), options)
+        data._take_sums(sum_up(batches, options), options)
         data._check()
         return data
 
-    def _copy(self, other: Data, options: Options) -> None:
-        kind, interventions, statistics = options.kind, options.interventions, other._statistics
-        self._statistics, self._standardised, self.kind = statistics, other._standardised, other.kind
-        if kind is not None and kind != other.kind:
-            if kind == "discrete":
-                statistics.require_rows("another kind")
-            self.kind = statistics.decide_kind(kind)
-        if interventions is None:
+    def _take_rows(self, table: Cleaned, options: Options) -> None:
+        self.names, self._values, self._codings, self._targets, self._kept, tally = table
+        tally.refuse(self.names, options.missing)
+        self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
+        _make_read_only(self._values, self._targets)
+        _refuse_constant(tally.spread, self.names, self._codings)
+        self.kind = self._decide_kind(options.kind)
+
+    def _take_sums(self, summary: Summary, options: Options) -> None:
+        names, columns, tally, groups = summary.names, summary.columns, summary.tally, summary.groups
+        tally.refuse(names, options.missing)
+        new_codes = [column.sort_levels() for column in columns]
+        bits = np.frombuffer(b"".join(groups), np.uint8).reshape(len(groups), -1)
+        self._targets = np.unpackbits(bits, axis=1, count=len(names)).astype(bool)
+        self._group_rows = np.array(list(groups.values()), np.int64)
+        self._group_moments = [] if summary.moments is None else [summary.moments[key] for key in groups]
+        self.names, self._columns, self._codings = names, columns, tuple(column.coding for column in columns)
+        self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
+        _refuse_constant(_spread_of_codes(tally.spread, columns), names, self._codings)
+        self.kind = self._decide_kind(options.kind)
+        if self.kind == "discrete":
+            if tally.n_rows > MOST_COUNTED:
+                raise DataError(f"{tally.n_rows} rows of classes are more than {MOST_COUNTED}; take a part of the rows")
+            assert summary.rows is not None
+            summary.rows.rename([*new_codes, np.arange(len(groups))])
+            codes, self._row_counts = summary.rows.collect()
+            _make_read_only(codes)
+            self._levels = Levels(codes[:-1], tuple(column.labels() for column in columns))
+            self._group_of_code = codes[-1]
+
+    def _change(self, options: Options) -> None:
+        """Take another kind, or interventions, than the `Data` that this is a copy of has."""
+        if options.kind not in (None, self.kind):
+            if options.kind == "discrete":
+                self.require_rows("another kind")
+            self.kind = self._decide_kind(options.kind)
+        given = options.interventions
+        if given is None:
             return
-        if other.has_interventions:
+        if self.has_interventions:
             raise DataError("interventions= was given together with a Data that has interventions; declare them once")
-        if isinstance(interventions, str):
+        if isinstance(given, str):
             raise DataError(
-                f"interventions={interventions!r}: the columns of a Data are all nodes; name the column of targets "
-                "when the Data is made from the table"
+                f"interventions={given!r}: the columns of a Data are all nodes; name the column of targets when the "
+                "Data is made from the table"
             )
-        statistics.require_rows("interventions=")
-        intervened = read_later(interventions, other.names, other.n_rows, statistics.kept)
-        self._statistics = statistics.with_interventions(intervened)
+        self.require_rows("interventions=")
+        self._targets = read_later(given, self.names, self.n_rows, self._kept)
+        _make_read_only(self._targets)
         self._standardised = None  # its checks depend on the interventions
 
+    def _decide_kind(self, asked: str | None) -> str:
+        columns = self._columns
+        if self._values is not None:
+            columns = seen_columns(self._values, self._codings, asked)
+        return decide_kind(asked, self.names, columns, self._codings)
+
     def _check(self) -> None:
-        set_rows = self._statistics.set_rows
-        if set_rows is not None:
-            check_interventions(set_rows, self.n_rows, self.names, FEWEST_ROWS)
+        check_interventions(self.set_rows(), self.n_rows, self.names, FEWEST_ROWS)
         if self.kind == "continuous":
             self._standard()  # now rather than when a score asks, so that the refusal is about the table
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names, in the order of the table."""
-        return self._statistics.names
-
-    @property
-    def dropped_rows(self) -> int:
-        """How many rows were left out for missing values."""
-        return self._statistics.dropped_rows
-
-    @property
-    def values(self) -> Floats:
-        """The numbers as given, and codes of levels (rows × columns), read-only."""
-        return self._statistics.values
-
-    @property
-    def intervened(self) -> Mask | None:
-        """Where columns were set (rows × columns), read-only; None if they never were."""
-        return self._statistics.intervened
-
-    @property
-    def has_interventions(self) -> bool:
-        """Whether any column was set in any row."""
-        return self._statistics.set_rows is not None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows used."""
-        return self._statistics.n_rows
+    # -----------------------------------------------------------------------------------------------------------------
+    # Rows
 
     @property
     def n_nodes(self) -> int:
         """Number of columns, each a node."""
         return len(self.names)
 
-    def set_rows(self) -> NDArray[np.int64]:
-        """Give the number of rows in which each column was set.
+    @property
+    def values(self) -> Floats:
+        """The numbers as given, and codes of levels (rows × columns), read-only."""
+        if self._values is None:
+            raise _rows_gone("values")
+        return self._values
+
+    @property
+    def has_interventions(self) -> bool:
+        """Whether any column was set in any row."""
+        return self._targets is not None and bool(self._targets.any())
+
+    @property
+    def intervened(self) -> Mask | None:
+        """Where columns were set (rows × columns), read-only; None if they never were."""
+        if not self.has_interventions:
+            return None
+        self.require_rows("intervened")
+        return self._targets
+
+    def set_rows(self) -> Integers:
+        """Give the number of rows in which each column was set."""
+        if self._targets is None:
+            return np.zeros(self.n_nodes, np.int64)
+        return np.asarray(self._targets.sum(axis=0) if self._group_rows is None else self._group_rows @ self._targets)
+
+    def patterns(self) -> tuple[Integers, list[Mask | None]]:
+        """Group nodes that can use the same rows, those in which they were not set.
+
+        Returns
+        -------
+        pattern : array (columns) of int64
+            The group of each node, numbered from 0 in order of first appearance.
+        masks : list
+            For each group the rows that its nodes use, as an array of truth values; None for all rows. Where rows were
+            not kept, the truth values are for sets of rows; `count_rows`, `codes_used`, `scaled_gram` and
+            `centred_gram` know these too.
 
         Examples
         --------
-        >>> Data([[0.1, 5.5], [0.2, 7.1], [0.4, 6.3], [9.0, 6.8]], interventions={3: "X0"}).set_rows()
-        array([1, 0])
+        >>> rows = [[0.1, 5.5], [0.2, 7.1], [0.4, 6.3], [9.0, 6.8]]
+        >>> Data(rows, interventions={3: "X1"}).patterns()
+        (array([0, 1]), [None, array([ True,  True,  True, False])])
         """
-        set_rows = self._statistics.set_rows
-        return np.zeros(self.n_nodes, np.int64) if set_rows is None else set_rows
+        return group_by_rows(self._targets if self.has_interventions else None, self.n_nodes)
 
-    def count_rows(self, rows: Mask | RowGroup | None = None) -> int:
-        """Count rows: all, or those of a group of `patterns`."""
-        return self.n_rows if rows is None else rows.n_rows if isinstance(rows, RowGroup) else int(rows.sum())
+    def count_rows(self, rows: Mask | None = None) -> int:
+        """Count rows: all, or those that a mask of `patterns` marks."""
+        if rows is None:
+            return self.n_rows
+        return int(rows.sum() if self._group_rows is None else self._group_rows[rows].sum())
 
     def require_rows(self, what: str) -> None:
         """Refuse a table that was read in batches, for something that needs its rows."""
-        self._statistics.require_rows(what)
+        if self._values is None:
+            raise _rows_gone(what)
+
+    def _checked_rows(self, rows: Any) -> Mask:
+        """Refuse anything but truth values for the rows or, if they were not kept, a mask of `patterns`."""
+        rows = np.asarray(rows)
+        if self._group_rows is not None and rows.shape != self._group_rows.shape:
+            raise _rows_gone("an array of truth values for them")
+        count = self.n_rows if self._group_rows is None else len(self._group_rows)
+        if rows.dtype != np.bool_ or rows.shape != (count,) or not rows.any():
+            raise DataError(
+                f"rows must be {count} truth values, at least one of them True; "
+                f"got {rows.dtype} of shape {rows.shape}, {np.count_nonzero(rows)} of them True"
+            )
+        return np.asarray(rows, bool)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Numbers
 
     def standardised_gram(self) -> Floats:
         """Give ZᵀZ, with the columns of Z centred and divided by their standard deviation (with N−1).
@@ -257,71 +345,74 @@ class Data:
         return self._standard().gram.copy()
 
     def standardised_values(self) -> Floats:
-        """Give the columns, centred and divided by their standard deviation (with N−1); refuses as `standardised_gram`.
-
-        Examples
-        --------
-        >>> Data([[0, 0], [1, 2], [2, 1]]).standardised_values()
-        array([[-1., -1.],
-               [ 0.,  1.],
-               [ 1.,  0.]])
-        """
+        """Give the columns, centred and divided by their standard deviation; refuses what `standardised_gram` does."""
         self.require_rows("standardised_values()")
         self._standard()
-        return standard_values(self.values, self._statistics.spread())
+        return gram.standard_values(self.values, self._spread())
 
-    def scaled_gram(self, rows: Mask | RowGroup | None = None) -> Floats:
+    def scaled_gram(self, rows: Mask | None = None) -> Floats:
         """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.
 
-        Parameters
-        ----------
-        rows
-            The rows to use, as an array of truth values or a group of `patterns`; all by default, which is
-            `standardised_gram`.
-
-        Examples
-        --------
-        >>> data = Data([[0, 0], [1, 2], [2, 1], [3, 3]])
-        >>> data.scaled_gram(np.array([True, True, True, False])).round(3)
-        array([[1.2, 0.6],
-               [0.6, 1.2]])
+        The rows are marked by truth values, as in `patterns`; all by default, which is `standardised_gram`.
         """
         return self.scaled_moments(rows)[0]
 
-    def scaled_moments(self, rows: Mask | RowGroup | None = None) -> tuple[Floats, Floats]:
+    def scaled_moments(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
         """Give `scaled_gram`, and the means of these rows: in standard deviations over all rows, from the mean of all.
 
         Examples
         --------
-        >>> data = Data([[0, 0], [1, 2], [2, 1], [3, 3]])
-        >>> data.scaled_moments(np.array([True, True, True, False]))[1].round(3)
+        >>> Data([[0, 0], [1, 2], [2, 1], [3, 3]]).scaled_moments(np.array([True, True, True, False]))[1].round(3)
         array([-0.387, -0.387])
         """
         if rows is None:
             return self.standardised_gram(), np.zeros(self.n_nodes)
-        return scaled(self._statistics.moments(self._statistics.checked_rows(rows)), self._standard().moments)
+        return gram.scaled(self._moments(self._checked_rows(rows)), self._standard().moments)
 
-    def centred_gram(self, rows: Mask | RowGroup | None = None) -> tuple[Floats, Floats]:
-        """Give X_cᵀX_c, with the columns centred but not scaled, and their means.
-
-        Parameters
-        ----------
-        rows
-            The rows to use and to centre on, as an array of truth values or a group of `patterns`; all by default.
+    def centred_gram(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
+        """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked.
 
         Examples
         --------
         >>> gram, mean = Data([[0, 0], [1, 2], [2, 1], [3, 3]]).centred_gram()
-        >>> gram
-        array([[5., 4.],
-               [4., 5.]])
-        >>> mean
-        array([1.5, 1.5])
+        >>> gram.tolist(), mean.tolist()
+        ([[5.0, 4.0], [4.0, 5.0]], [1.5, 1.5])
         """
         whole = self._standard().moments
-        return unscaled(
-            whole if rows is None else self._statistics.moments(self._statistics.checked_rows(rows)), self.names
-        )
+        return gram.unscaled(whole if rows is None else self._moments(self._checked_rows(rows)), self.names)
+
+    def _standard(self) -> gram.Standardised:
+        if self._standardised is None:
+            refuse_coded(self.names, self._codings)
+            self._refuse_constant_where_observed()
+            self._standardised = gram.standardise(self._moments(), self.names)
+        return self._standardised
+
+    def _refuse_constant_where_observed(self) -> None:
+        """Refuse nodes that vary only because they were set: their variance given any parents would be zero."""
+        pattern, masks = self.patterns()
+        for group, rows in enumerate(masks):
+            if rows is None:
+                continue
+            still = np.flatnonzero((pattern == group) & self._spread(rows).constant).tolist()
+            if still:
+                listed = shorten([self.names[j] for j in still])
+                raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
+
+    def _spread(self, rows: Mask | None = None) -> gram.Spread:
+        if self._values is None:
+            return self._moments(rows).spread
+        spread = gram.spread_of(self._values, rows)
+        assert spread is not None
+        return spread
+
+    def _moments(self, rows: Mask | None = None) -> gram.Moments:
+        if self._values is not None:
+            return gram.moments_of(self._values, rows)
+        return reduce(gram.merge, self._group_moments if rows is None else compress(self._group_moments, rows))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Classes
 
     def discrete(self) -> Levels:
         """Give each column as codes of its levels. Computed once; for whole numbers and columns without numbers.
@@ -332,21 +423,18 @@ class Data:
         Examples
         --------
         >>> levels = Data([["m", 10], ["f", 9], ["f", 10]]).discrete()
-        >>> levels.codes
-        array([[1, 0, 0],
-               [1, 0, 1]], dtype=int32)
-        >>> levels.labels
-        (('f', 'm'), ('9', '10'))
+        >>> levels.codes.tolist(), levels.labels
+        ([[1, 0, 0], [1, 0, 1]], (('f', 'm'), ('9', '10')))
         """
-        return self._statistics.levels()
+        if self._levels is None:
+            if self._values is None:
+                refuse_fractions(self.names, self._columns, "levels")
+                raise _rows_gone("discrete() of a continuous table", "; kind='discrete' keeps what it needs")
+            self._levels = make_levels(self.names, self._values, self._codings)
+        return self._levels
 
-    def row_counts(self) -> NDArray[np.int64] | None:
-        """Say for how many rows each column of the codes of `discrete` stands.
-
-        Returns
-        -------
-        array of int64, or None
-            None if for one each, which is always so for a table in memory.
+    def row_counts(self) -> Integers | None:
+        """Say for how many rows each column of the codes of `discrete` stands; None if for one, as always in memory.
 
         Examples
         --------
@@ -354,30 +442,14 @@ class Data:
         >>> data.discrete().codes.T[np.argmax(data.row_counts())], data.row_counts().max()
         (array([1, 0], dtype=uint8), np.int64(20))
         """
-        return self._statistics.row_counts()
+        return self._row_counts
 
-    def codes_used(self, rows: Mask | RowGroup) -> Mask:
-        """Mark the columns of the codes of `discrete` that belong to a group of `patterns`."""
-        return self._statistics.codes_used(rows)
+    def codes_used(self, rows: Mask) -> Mask:
+        """Mark the columns of the codes of `discrete` that belong to the rows of a mask of `patterns`."""
+        return rows if self._group_of_code is None else np.asarray(rows[self._group_of_code])
 
-    def patterns(self) -> tuple[NDArray[np.int64], list[Mask | RowGroup | None]]:
-        """Group nodes that can use the same rows, those in which they were not set.
-
-        Returns
-        -------
-        pattern : array (columns) of int64
-            The group of each node, numbered from 0 in order of first appearance.
-        masks : list
-            For each group the rows that its nodes use, as an array of truth values; None for all rows. For a table
-            that was read in batches, something that `scaled_gram` and `centred_gram` know in its place.
-
-        Examples
-        --------
-        >>> rows = [[0.1, 5.5], [0.2, 7.1], [0.4, 6.3], [9.0, 6.8]]
-        >>> Data(rows, interventions={3: "X1"}).patterns()
-        (array([0, 1]), [None, array([ True,  True,  True, False])])
-        """
-        return self._statistics.patterns()
+    # -----------------------------------------------------------------------------------------------------------------
+    # The table as a whole
 
     def describe(self) -> dict[str, Any]:
         """Give the table in a few figures, as JSON can hold them: rows, kind, and a line for each column.
@@ -396,44 +468,41 @@ class Data:
         return {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows, "columns": columns}
 
     def digest(self) -> str:
-        """Give a short text that is the same for the same table and differs for any other, for checkpoints.
-
-        Examples
-        --------
-        >>> rows = [[0.1, 5.5], [0.2, 7.1], [0.4, 6.3]]
-        >>> Data(rows).digest() == Data(rows).digest(), Data(rows).digest() == Data(rows, names=["a", "b"]).digest()
-        (True, False)
-        """
-        labels = [None if coding is None else coding.labels for coding in self._statistics.codings]
+        """Give a short text that is the same for the same table and differs for any other, for checkpoints."""
+        labels = [None if coding is None else coding.labels for coding in self._codings]
         digest = hashlib.sha256(repr((self.names, self.kind, labels, self.n_rows)).encode("utf-8", "replace"))
-        for part in self._statistics.fingerprint():
+        for part in self._fingerprint():
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:32]
 
-    def _standard(self) -> Standardised:
-        if self._standardised is None:
-            refuse_coded(self.names, self._statistics.codings)
-            self._refuse_constant_where_observed()
-            self._standardised = standardise(self._statistics.moments(), self.names)
-        return self._standardised
+    def _fingerprint(self) -> Iterator[Any]:
+        """Give arrays that tell this table from any other: its rows, its different rows, or ranges and moments.
 
-    def _refuse_constant_where_observed(self) -> None:
-        """Refuse nodes that vary only because they were set: their variance given any parents would be zero."""
-        pattern, masks = self.patterns()
-        for group, rows in enumerate(masks):
-            if rows is None:
-                continue
-            still = np.flatnonzero((pattern == group) & self._statistics.spread(rows).constant).tolist()
-            if still:
-                listed = shorten([self.names[j] for j in still])
-                raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
+        Moments are given to nine digits: the last digits of sums depend on how the table was cut into batches, and on
+        the machine.
+        """
+        if self._values is not None:
+            yield from gram.row_blocks(self._values)
+            if self._targets is not None:
+                yield np.packbits(self._targets)
+            return
+        yield self._targets
+        yield self._group_rows
+        if self._levels is not None:
+            counts = np.ones(self._levels.codes.shape[1], int) if self._row_counts is None else self._row_counts
+            codes = np.vstack([self._levels.codes, counts]).astype(np.int64)
+            yield codes[:, np.lexsort(codes)]
+        for moments in self._group_moments:
+            yield from moments.spread
+            half = np.where(moments.spread.half_range > 0, moments.spread.half_range, 1.0) / moments.unit
+            yield np.round(moments.gram / np.outer(half, half) / moments.rows, 9) + 0.0
 
     def __repr__(self) -> str:
         kind = ", discrete" if self.kind == "discrete" else ""
         dropped = f"; {self.dropped_rows} dropped for missing values" if self.dropped_rows else ""
         changed = ""
-        if self.has_interventions:
-            nodes, rows = int((self.set_rows() > 0).sum()), self._statistics.rows_with_targets
+        if self._targets is not None and self.has_interventions:
+            nodes, rows = int((self.set_rows() > 0).sum()), self.count_rows(np.any(self._targets, axis=1))
             changed = f"; {number_of(nodes, 'node')} set in {number_of(rows, 'row')}"
         return f"Data({self.n_rows} rows × {self.n_nodes} columns{kind}: {shorten(self.names)}{changed}{dropped})"
 
@@ -442,14 +511,7 @@ class Data:
 
 
 def as_data(table: object) -> Data:
-    """Give `table` as a `Data`; one that already is comes back unchanged.
-
-    Examples
-    --------
-    >>> data = Data([[0, 0], [1, 2], [2, 1]])
-    >>> as_data(data) is data
-    True
-    """
+    """Give `table` as a `Data`; one that already is comes back unchanged."""
     return table if isinstance(table, Data) else Data(table)
 
 
@@ -464,3 +526,37 @@ def _checked_options(missing: str | None, names: Any, kind: str | None, interven
         raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
     given = names if names is None or isinstance(names, str) else list(names)  # they are gone through with each batch
     return Options(missing or "raise", given, kind, interventions)
+
+
+def _rows_gone(what: str, instead: str = "") -> DataError:
+    return DataError(
+        f"the rows of this table were not kept, since it was read in batches; {what} needs them{instead}: a table "
+        "that fits into memory can be read, for example with pandas, and passed as it is"
+    )
+
+
+def _make_read_only(*arrays: NDArray[Any] | None) -> None:
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+
+
+def _spread_of_codes(spread: gram.Spread | None, columns: Sequence[SeenColumn]) -> gram.Spread:
+    """Give the range of each column, of its codes if it has levels."""
+    assert spread is not None
+    low, high = spread.low.copy(), spread.high.copy()
+    for j, column in enumerate(columns):
+        if column.coding is not None:
+            low[j], high[j] = np.flatnonzero(column.counts)[[0, -1]]
+    return gram.Spread(low, high)
+
+
+def _refuse_constant(spread: gram.Spread | None, names: Sequence[str], codings: Sequence[Coding | None]) -> None:
+    assert spread is not None  # there are rows
+    constant = []
+    for j in spread.constant.nonzero()[0].tolist():
+        low, high, coding = spread.low[j], spread.high[j], codings[j]
+        shown = f"always {low:.6g}" if low == high else f"{low:.6g} up to rounding"
+        constant.append(f"{names[j]} ({shown if coding is None else f'always {coding.labels[int(low)]!r}'})")
+    if constant:
+        raise DataError(f"constant columns: {shorten(constant)}; they carry no information, remove them")

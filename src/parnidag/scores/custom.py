@@ -13,7 +13,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._util.checks import is_number
 from parnidag._util.text import one_line
@@ -24,14 +23,12 @@ from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Floats
 from parnidag.scores.base import Patterns, Score, refuse_interventions
 
-MOST_KNOWN = 1_000_000
-"""Answers that are remembered across chains and tables."""
-MOST_NAMED = 16
-"""Parents of a set in trouble that are remembered."""
-TROUBLE, NODE, COUNT, PARENTS = range(4)
-"""Places of what is remembered of trouble: its kind, the node, how many parents, and which."""
+MOST_KNOWN = 1_000_000  # answers that are remembered across chains and tables
+MOST_NAMED = 16  # parents of a set in trouble that are remembered
+TROUBLE, NODE, COUNT, PARENTS = range(4)  # what is remembered of trouble: its kind, the node, how many parents, which
 RECORD = PARENTS + MOST_NAMED
 FINE, NO_SCORE, RAISED = 0, 1, 2
+MOST_ARRIVED = 8
 
 
 class OwnScore(Score):
@@ -46,7 +43,7 @@ class OwnScore(Score):
         self._token = uuid.uuid4().hex
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Return the table that holds the function's address and what it reads."""
+        """Hold the function's address and what it reads."""
         refuse_interventions(self, data)
         return function_table(data.n_nodes, self.function(), self._read_by_function())
 
@@ -63,7 +60,6 @@ class OwnScore(Score):
         return f"{type(self).__name__}({self.name})"
 
     def _failed(self, what: str, node: int, parents: Sequence[int]) -> ParnidagError:
-        """Return the error that says where the function went wrong."""
         more = ", …" if len(parents) == MOST_NAMED else ""
         given = f"[{', '.join(map(str, parents))}{more}]"
         return ParnidagError(
@@ -73,7 +69,6 @@ class OwnScore(Score):
 
 
 _ARRIVED: dict[str, Any] = {}
-MOST_ARRIVED = 8
 
 
 def _arrive(token: str, kind: type, state: dict[str, Any]) -> Any:
@@ -233,17 +228,14 @@ class Compiled(OwnScore):
         if trouble == NO_SCORE:
             raise self._failed("gave NaN or +inf", node, parents.tolist())
         if trouble == RAISED:
-            cause = self._raised_again(node, parents) if count <= MOST_NAMED else None
+            cause = None
+            try:  # as plain Python, since compiled code cannot hand on what it raises
+                if count <= MOST_NAMED:
+                    self._python(node, parents, self.content)
+            except Exception as error:
+                cause = error
             what = "raised an exception" if cause is None else f"raised {_shown(cause)}"
             raise self._failed(what, node, parents.tolist()) from cause
-
-    def _raised_again(self, node: int, parents: NDArray[np.int64]) -> Exception | None:
-        """Return what the function raises as plain Python: compiled code cannot hand it on."""
-        try:
-            self._python(node, parents, self.content)
-        except Exception as error:
-            return error
-        return None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_compiled": None}

@@ -22,12 +22,9 @@ from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Floats, Integers
 from parnidag.scores.base import Patterns, Score
 
-LEAST_G, MOST_G = 1e-8, 1e12
-"""Slab variances between which the arithmetic is sound."""
-SINGULAR = 1e-11
-"""The least eigenvalue of a correlation matrix that is no rounding."""
-MOST_SETS = 2000
-"""Sets of columns that are checked one by one."""
+LEAST_G, MOST_G = 1e-8, 1e12  # slab variances between which the arithmetic is sound
+SINGULAR = 1e-11  # the least eigenvalue of a correlation matrix that is no rounding
+MOST_SETS = 2000  # sets of columns that are checked one by one
 
 
 class Moments(NamedTuple):
@@ -61,13 +58,13 @@ def without_flat_columns(grams: Floats) -> Floats:
     return grams
 
 
-def columns_up_to(n: int) -> Floats:
-    """Return 0, 1, … n − 1: how many columns a node's parents may have."""
-    return np.arange(n, dtype=float)
+def coefficients(constant: Floats, determinant: float, quadratic: Floats) -> Floats:
+    """Return the factors of the kernel's three terms (patterns × 3 × numbers of columns that parents may have)."""
+    return np.stack(np.broadcast_arrays(constant, determinant, quadratic), axis=1)
 
 
-def check_positive(value: object, argument: str, what: str = "") -> None:
-    number(value, argument, least=LEAST_G, most=MOST_G, what=f"a positive number{what}")
+def check_positive(value: object, argument: str, note: str = "") -> None:
+    number(value, argument, least=LEAST_G, most=MOST_G, what=f"a positive number{note}")
 
 
 def check_slab(g: object, argument: str = "g") -> None:
@@ -110,14 +107,11 @@ class Gaussian(Score):
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         moments = standardised_moments(data, patterns)
-        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
-        coefficients = np.empty((len(rows), 3, data.n_nodes))
-        coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log(float(self.g))
-        coefficients[:, 1] = -0.5
-        coefficients[:, 2] = -rows / 2
+        q, rows = np.arange(data.n_nodes), moments.counts[:, None]
+        constant = flat_constant(rows) - q / 2 * math.log(float(self.g))
         shifted = moments.grams + np.eye(data.n_nodes) / float(self.g)
         refuse_wide_slab(shifted, rows, float(self.g))
-        return gaussian_table(shifted, moments.own(), coefficients, moments.pattern)
+        return gaussian_table(shifted, moments.own(), coefficients(constant, -0.5, -rows / 2), moments.pattern)
 
 
 def flat_constant(rows: Floats) -> Floats:
@@ -199,12 +193,10 @@ class GPrior(Score):
         g = float(data.n_rows if self.g is None else self.g)
         spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
         refuse_dependent(data, moments, spare, "they have no g-prior; use another score, such as Gaussian")
-        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
-        coefficients = np.zeros((len(rows), 3, data.n_nodes))
-        coefficients[:, 0] = flat_constant(rows) - q / 2 * math.log1p(g)
-        coefficients[:, 0][q >= rows - 1] = -np.inf
-        coefficients[:, 2] = -rows / 2
-        return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern, mix=g / (1 + g))
+        q, rows = np.arange(data.n_nodes), moments.counts[:, None]
+        constant = np.where(q < rows - 1, flat_constant(rows) - q / 2 * math.log1p(g), -np.inf)
+        factors = coefficients(constant, 0.0, -rows / 2)
+        return gaussian_table(moments.grams, moments.own(), factors, moments.pattern, mix=g / (1 + g))
 
 
 @dataclass(frozen=True)
@@ -218,12 +210,10 @@ class BIC(Score):
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         moments = standardised_moments(data, patterns)
         refuse_dependent(data, moments, 0, "their BIC is infinite; use another score")
-        q, rows = columns_up_to(data.n_nodes), moments.counts[:, None]
-        coefficients = np.zeros((len(rows), 3, data.n_nodes))
-        coefficients[:, 0] = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
-        coefficients[:, 0][q >= rows - 1] = -np.inf
-        coefficients[:, 2] = -rows / 2
-        return gaussian_table(moments.grams, moments.own(), coefficients, moments.pattern)
+        q, rows = np.arange(data.n_nodes), moments.counts[:, None]
+        constant = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)
+        factors = coefficients(np.where(q < rows - 1, constant, -np.inf), 0.0, -rows / 2)
+        return gaussian_table(moments.grams, moments.own(), factors, moments.pattern)
 
 
 @dataclass(frozen=True)
@@ -289,20 +279,17 @@ class BGe(Score):
                 "or their means are too far from the prior mean beside their spread; "
                 + ("use a larger alpha_mu" if self.standardise else "use standardise=True")
             )
-        q, rows = columns_up_to(n), rows[:, None]
+        q, rows = np.arange(n), rows[:, None]
         before, after = (alpha_w - n + q + 1) / 2, (rows + alpha_w - n + q + 1) / 2
-        coefficients = np.empty((len(rows), 3, n))
-        coefficients[:, 0] = (
+        constant = (
             -rows / 2 * math.log(math.pi)
             + 0.5 * np.log(alpha_mu / (rows + alpha_mu))
             + gammaln(after)
             - gammaln(before)
             + (alpha_w - n + 2 * q + 1) / 2 * math.log(prior_scale)
         )
-        coefficients[:, 1] = -0.5
-        coefficients[:, 2] = -after
-        own = matrices[patterns.of_node, np.arange(n), np.arange(n)]
-        return gaussian_table(matrices, own, coefficients, patterns.of_node)
+        own = matrices[patterns.of_node, q, q]
+        return gaussian_table(matrices, own, coefficients(constant, -0.5, -after), patterns.of_node)
 
     def _prior_mean(self, n: int) -> Floats:
         mean = np.asarray(0.0 if self.mean is None else self.mean, float)

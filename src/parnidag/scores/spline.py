@@ -17,6 +17,7 @@ from parnidag.scores.base import Patterns, Score
 from parnidag.scores.gaussian import (
     Moments,
     check_slab,
+    coefficients,
     flat_constant,
     refuse_wide_slab,
     without_flat_columns,
@@ -70,24 +71,16 @@ class Spline(Score):
                 f"Spline(df={df}) on {n} nodes needs {len(masks)} matrices of {n * (df + 1)} columns, "
                 "more than 4 GB; use a smaller df"
             )
-        columns = _columns(data.standardised_values(), df)
-        moments = _moments(columns, patterns.of_node, masks)
+        straight = data.standardised_values()  # the nodes as children come first, then the columns of each as a parent
+        blocks = [np.column_stack([x, curves(x, df - 1)]) for x in straight.T]
+        moments = _moments(np.column_stack([straight, *blocks]), patterns.of_node, masks)
         parents, rows = np.arange(n * df + 1) / df, moments.counts[:, None]
-        coefficients = np.empty((len(masks), 3, n * df + 1))
         slabs = math.log(float(self.g)) + (df - 1) * math.log(float(self.g_curve))
-        coefficients[:, 0] = flat_constant(rows) - parents / 2 * slabs
-        coefficients[:, 1] = -0.5
-        coefficients[:, 2] = -rows / 2
+        factors = coefficients(flat_constant(rows) - parents / 2 * slabs, -0.5, -rows / 2)
         shift = np.concatenate([np.zeros(n), np.tile(np.r_[1 / self.g, np.full(df - 1, 1 / self.g_curve)], n)])
         matrices = moments.grams + np.diag(shift)
         refuse_wide_slab(matrices[:, n:, n:], rows, float(max(self.g, self.g_curve)), "g or g_curve")
-        return gaussian_table(matrices, moments.own(), coefficients, patterns.of_node, width=df)
-
-
-def _columns(straight: Floats, df: int) -> Floats:
-    """Return the nodes as children, standardised, then the `df` columns of each as a parent (rows × n (1 + df))."""
-    blocks = [np.column_stack([x, curves(x, df - 1)]) for x in straight.T]
-    return np.column_stack([straight, *blocks])
+        return gaussian_table(matrices, moments.own(), factors, patterns.of_node, width=df)
 
 
 def curves(x: Floats, count: int) -> Floats:
