@@ -14,7 +14,7 @@ from scipy import stats
 
 from parnidag import plots
 from parnidag.errors import ParnidagError
-from parnidag.plots._axes import EVIDENCE_COLOURS
+from parnidag.plots._axes import EVIDENCE_LOOKS
 from parnidag.plots.comparison import differing
 
 
@@ -131,7 +131,7 @@ def test_evidence_is_the_bayes_factor_by_class():
         if len(dots.get_offsets()) and hasattr(dots, "get_sizes") and len(dots.get_sizes())
     }
     included, inconclusive, excluded = (
-        points[EVIDENCE_COLOURS[name]] for name in ("included", "inconclusive", "excluded")
+        points[EVIDENCE_LOOKS[name][0]] for name in ("included", "inconclusive", "excluded")
     )
     np.testing.assert_allclose(included[:, 0], [0.9, 1.0])
     np.testing.assert_allclose(included[0, 1], math.log10(9 * 9))
