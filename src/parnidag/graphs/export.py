@@ -12,39 +12,27 @@ import numpy as np
 from parnidag._util.files import csv_text, write_atomically
 from parnidag.errors import ParnidagError
 
-_ENTITY = re.compile(r"&#?\w+;")
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
 if TYPE_CHECKING:
     import os
 
     import networkx as nx
     from numpy.typing import NDArray
 
-    class _Described:
-        """What a graph says about itself, for the type checker."""
-
-        @property
-        def nodes(self) -> tuple[str, ...]: ...
-        @property
-        def adjacency(self) -> NDArray[np.bool_]: ...
-        @property
-        def kind(self) -> str: ...
-        @property
-        def probabilities(self) -> NDArray[np.float64] | None: ...
-        @property
-        def edges(self) -> list[tuple[str, str]]: ...
-        @property
-        def undirected(self) -> list[tuple[str, str]]: ...
-        @property
-        def is_acyclic(self) -> bool: ...
-
-else:
-    _Described = object
+_ENTITY = re.compile(r"&#?\w+;")
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Exports(_Described):
+class Exports:
     """What a `Graph` can do for other programs; the graph itself is in `graphs/graph.py`."""
+
+    if TYPE_CHECKING:  # what a graph says about itself; only Any lets a property take the place of an attribute
+        nodes: tuple[str, ...]
+        adjacency: NDArray[np.bool_]
+        kind: str
+        probabilities: NDArray[np.float64] | None
+        edges: Any
+        undirected: Any
+        is_acyclic: Any
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
