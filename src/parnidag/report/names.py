@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 
 LONGEST_LABEL = 22
-"""Cells that a name may take in its box (wide characters take two); the panel, table and tooltip have the whole name."""
+"""Cells that a name may take in its box (wide characters take two); panel, table and tooltip have the whole name."""
 
 CELL = 7.0
 """Width in pixels of a Latin letter in a box."""
