@@ -241,11 +241,11 @@ def test_written_in_one_step(tmp_path, monkeypatch):
     assert "<title>Rain &amp; Co. · parnidag report</title>" in target.read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
-    def full_disk(*_):
+    def full_disk(*_, **__):
         raise OSError("no space left")
 
     before = target.read_bytes()
-    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
+    monkeypatch.setattr("pathlib.Path.write_text", full_disk)
     with pytest.raises(ParnidagError, match="path: cannot write"):
         made_result(NAMES, seed=3).report(target)
     assert target.read_bytes() == before
