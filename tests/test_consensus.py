@@ -11,8 +11,15 @@ from test_summaries import ancestors, drawn, mean_over_draws
 
 from parnidag.graphs import consensus as hamming
 from parnidag.graphs.adjacency import topological_order
-from parnidag.graphs.consensus import consensus, expected_shd
-from parnidag.graphs.ordering import EXACT_UP_TO, best_order, exact_order, improve_order, total_gain
+from parnidag.graphs.consensus import (
+    EXACT_UP_TO,
+    best_order,
+    consensus,
+    exact_order,
+    expected_shd,
+    improve_order,
+    total_gain,
+)
 
 # --- expected SHD ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from dags import all_dags
 
-from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import edge_codes
 from parnidag.graphs.equivalence import compelled_edges, cpdag, cpdag_codes
 from parnidag.results.record import pack_graphs
@@ -89,12 +88,10 @@ def random_dag(n, edges, rng):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_all_small_dags_agree_with_the_definition(n):
     graphs = all_dags(n)
-    assert (cpdags_in_a_batch(graphs) == cpdags_by_definition(graphs)).all()
-
-
-def test_one_graph_at_a_time_and_all_at_once_are_the_same():
-    graphs = all_dags(4)
-    assert (np.array([cpdag(graph) for graph in graphs]) == cpdags_in_a_batch(graphs)).all()
+    expected = cpdags_by_definition(graphs)
+    assert (cpdags_in_a_batch(graphs) == expected).all()
+    if n < 5:
+        assert (np.array([cpdag(graph) for graph in graphs]) == expected).all()
 
 
 @pytest.mark.parametrize(("n", "classes"), CLASSES.items())
@@ -142,11 +139,7 @@ def test_graphs_without_edges_and_no_graphs():
     assert (codes.tolist(), ends.tolist()) == ([], [])
 
 
-def test_the_argument_is_left_alone_and_must_be_a_dag():
+def test_the_argument_is_left_alone():
     graph = np.array([[0, 1], [0, 0]], bool)
-    assert cpdag(graph).all(axis=None, where=~np.eye(2, dtype=bool))
+    assert cpdag(graph).tolist() == [[False, True], [True, False]]
     assert graph.sum() == 1
-    with pytest.raises(ParnidagError, match="adjacency has a directed cycle"):
-        cpdag(np.array([[0, 1], [1, 0]]))
-    with pytest.raises(ParnidagError, match="adjacency must be a 2 × 2 matrix"):
-        cpdag(np.zeros((2, 3)))

@@ -108,10 +108,7 @@ def test_shares_of_draws_by_number_of_edges():
 
 def test_many_numbers_of_edges_are_put_together():
     n = 100
-    chains = np.zeros((2, n, n))
-    chains[:, np.triu_indices(n, 1)[0], np.triu_indices(n, 1)[1]] = 0.5
-    posterior = sampled(chains, draws=300, batches=2)
-    ax = plots.edge_count(posterior)
+    ax = plots.edge_count(sampled(np.tile(np.triu(np.full((n, n), 0.5), 1), (2, 1, 1)), draws=300, batches=2))
     for line in ax.lines:
         assert len(line.get_xdata()) <= 43
         assert sum(line.get_ydata()) == pytest.approx(1.0)
@@ -121,16 +118,9 @@ def test_many_numbers_of_edges_are_put_together():
 
 
 def test_exact_draws_have_a_distribution_but_no_chains():
-    with_draws = sampled(upper(4, share=0.8)[None], draws=50)
-    ax = plots.edge_count(
-        exact(
-            upper(4, share=0.8),
-            **{
-                name: getattr(with_draws.record, name)
-                for name in ("log_posterior", "graph_index", "graph_offsets", "graph_edges")
-            },
-        )
-    )
+    record = sampled(upper(4, share=0.8)[None], draws=50).record
+    names = ("log_posterior", "graph_index", "graph_offsets", "graph_edges")
+    ax = plots.edge_count(exact(upper(4, share=0.8), **{name: getattr(record, name) for name in names}))
     assert len(ax.lines) == 1
     assert ax.get_legend() is None
 
@@ -138,15 +128,16 @@ def test_exact_draws_have_a_distribution_but_no_chains():
 # ── running probabilities ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def moving():
+def moving(**changes):
     """Two chains of two edges; the second chain was stopped after three of five batches."""
-    posterior = sampled(np.repeat(upper(3, share=0)[None], 2, axis=0), batches=5, batch=10)
-    counts = np.array([[[0, 1], [2, 3], [10, 5], [0, 0], [8, 4]], [[10, 10], [0, 5], [5, 5], [0, 0], [0, 0]]])
-    iterations = np.array([[10, 10, 10, 10, 10], [10, 10, 10, 0, 0]])
-    codes = np.array([1, 5], dtype=np.int32)
-    fields = {name: getattr(posterior.record, name) for name in posterior.record.__dataclass_fields__}
-    fields |= {"batch_counts": counts, "batch_iterations": iterations, "edge_codes": codes}
-    return type(posterior)(type(posterior.record)(**fields))
+    fields = {
+        "batch_counts": np.array(
+            [[[0, 1], [2, 3], [10, 5], [0, 0], [8, 4]], [[10, 10], [0, 5], [5, 5], [0, 0], [0, 0]]]
+        ),
+        "batch_iterations": np.array([[10, 10, 10, 10, 10], [10, 10, 10, 0, 0]]),
+        "edge_codes": np.array([1, 5], dtype=np.int32),
+    }
+    return sampled(np.repeat(upper(3, share=0)[None], 2, axis=0), **(fields | changes))
 
 
 def test_running_probabilities_are_cumulative_shares_of_each_chain():
@@ -164,8 +155,7 @@ def test_running_probabilities_are_cumulative_shares_of_each_chain():
 
 
 def test_an_edge_that_was_never_seen_runs_along_zero():
-    ax = plots.running(moving(), [("V3", "V1")])
-    assert all(not line.get_ydata().any() for line in ax.lines)
+    assert all(not line.get_ydata().any() for line in plots.running(moving(), [("V3", "V1")]).lines)
 
 
 def test_which_edges_run():
@@ -197,13 +187,10 @@ def test_wrong_edges_are_refused(arguments, message):
 
 
 def test_rare_edges_and_runs_without_edges_are_refused():
-    base = moving()
-    fields = {name: getattr(base.record, name) for name in base.record.__dataclass_fields__}
-    rare = fields | {"rare_codes": np.array([2], np.int32), "rare_probabilities": np.array([1e-6])}
+    rare = moving(rare_codes=np.array([2], np.int32), rare_probabilities=np.array([1e-6]))
     with pytest.raises(ParnidagError, match=r"^edges: V1 → V3 is among the rarest"):
-        plots.running(type(base)(type(base.record)(**rare)), [("V1", "V3")])
-    empty = fields | {"edge_codes": np.zeros(0, np.int32), "batch_counts": np.zeros((2, 5, 0), np.int64)}
-    nothing = type(base)(type(base.record)(**empty))
+        plots.running(rare, [("V1", "V3")])
+    nothing = moving(edge_codes=np.zeros(0, np.int32), batch_counts=np.zeros((2, 5, 0), np.int64))
     with pytest.raises(ParnidagError, match=r"^edges: no edge was ever present"):
         plots.running(nothing)
     assert len(plots.agreement(nothing).texts) == 0
@@ -263,22 +250,14 @@ def test_edges_on_which_chains_differ_are_named_where_they_differ_most():
     assert plots.agreement(sampled(four_chains(upper(4)))).get_title() == "Chains differ by more than 0.1 on no edge"
 
 
-def test_at_most_ten_labels_none_on_another_all_on_the_axes():
-    rng = np.random.default_rng(5)
-    chains = np.triu(rng.random((4, 12, 12)), 1)
-    ax = plots.agreement(sampled(chains))
-    boxes = boxes_of(ax, ax.texts)
-    assert len(boxes) == 10
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
-    room = ax.get_window_extent()
-    assert all(room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1 for box in boxes)
-
-
-def test_labels_find_new_places_when_the_figure_changes_and_then_rest():
-    rng = np.random.default_rng(5)
-    ax = plots.agreement(sampled(np.triu(rng.random((4, 12, 12)), 1)))
-    ax.figure.set_size_inches(9, 8)
-    boxes = boxes_of(ax, ax.texts)
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+def test_at_most_ten_labels_none_on_another_all_on_the_axes_even_when_the_figure_changes():
+    ax = plots.agreement(sampled(np.triu(np.random.default_rng(5).random((4, 12, 12)), 1)))
+    for inches in ((5.8, 5.0), (9, 8)):
+        ax.figure.set_size_inches(inches)
+        boxes = boxes_of(ax, ax.texts)
+        assert len(boxes) == 10
+        assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+        room = ax.get_window_extent()
+        assert all(room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1 for box in boxes)
     ax.figure.canvas.draw()
     assert not ax.figure.stale  # drawing did not ask for another drawing

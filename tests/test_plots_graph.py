@@ -26,15 +26,9 @@ def nodes_and_arrows(ax, nodes):
         sizes[name] = np.array([box.get_width(), box.get_height()])
 
     def at(point):
-        """The box on whose border a point lies."""
-        gaps = {name: np.abs(np.abs(point - places[name]) - (size / 2 + 0.02)) for name, size in sizes.items()}
-        within = {
-            name: min(gap)
-            for name, gap in gaps.items()
-            if (np.abs(point - places[name]) <= sizes[name] / 2 + 0.03).all()
-        }
-        assert within, f"{point} is at no box"
-        return min(within, key=within.get)
+        """The one box that a point touches."""
+        (name,) = [name for name, size in sizes.items() if (np.abs(point - places[name]) <= size / 2 + 0.03).all()]
+        return name
 
     arrows = {}
     for patch in ax.patches:

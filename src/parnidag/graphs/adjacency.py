@@ -1,11 +1,9 @@
-"""Graphs on the Python side: checks and conversions of adjacency matrices. `graph[i, j]` means i → j, everywhere."""
+"""Graphs on the Python side: orders and conversions of adjacency matrices. `graph[i, j]` means i → j, everywhere."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from parnidag.errors import ParnidagError
 
 Adjacency = NDArray[np.bool_]
 
@@ -34,26 +32,9 @@ def topological_order(adjacency: Adjacency, rng: np.random.Generator | None = No
 
 
 def random_topological_order(adjacency: Adjacency, rng: np.random.Generator) -> list[int]:
-    """Return a random order of the nodes of a DAG with every parent before its children."""
     order = topological_order(adjacency, rng)
     assert order is not None
     return order
-
-
-def check_adjacency(adjacency: object, n_nodes: int, argument: str) -> Adjacency:
-    """Return a boolean n × n copy of `adjacency`, or say what is wrong with the argument it came from."""
-    try:
-        array = np.array(adjacency)
-    except ValueError as error:
-        raise ParnidagError(f"{argument} cannot be read as a square matrix: {error}") from error
-    if array.shape != (n_nodes, n_nodes):
-        raise ParnidagError(f"{argument} must be a {n_nodes} × {n_nodes} matrix, got shape {array.shape}")
-    if array.dtype != bool and not np.isin(array, (0, 1)).all():
-        raise ParnidagError(f"{argument} must hold only 0 and 1 (graph[i, j] = 1 means i → j)")
-    graph = array.astype(bool)
-    if topological_order(graph) is None:
-        raise ParnidagError(f"{argument} has a directed cycle, so it is not a DAG")
-    return graph
 
 
 def arcs_of(adjacency: Adjacency) -> NDArray[np.int32]:
@@ -73,7 +54,6 @@ def edge_codes(adjacency: Adjacency) -> NDArray[np.int32]:
 
 
 def adjacency_from_codes(codes: NDArray[np.int32], n_nodes: int) -> Adjacency:
-    """Return the matrix of a graph given by its edge codes."""
     graph = np.zeros(n_nodes * n_nodes, bool)
     graph[codes] = True
     return graph.reshape(n_nodes, n_nodes)

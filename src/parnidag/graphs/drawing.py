@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import topological_order
 
 Floats = NDArray[np.float64]
@@ -58,38 +57,27 @@ class Layout:
     bends: dict[tuple[int, int], Floats]
 
 
-def layered(adjacency: Any, weights: Any = None, *, widths: Sequence[float] | Floats | None = None) -> Layout:
+def layered(edges: NDArray[np.bool_], weights: Floats | None = None, *, widths: Floats | None = None) -> Layout:
     """Lay out a directed graph in layers.
 
     Cycles are allowed: of each, edges of small weight run upwards. Parts that do not hang together are put side by
     side, nodes without edges in rows below. The same graph always gets the same layout.
 
-    Parameters
-    ----------
-    adjacency : (n, n) array of bool
-        ``adjacency[i, j]`` means i → j.
-    weights : (n, n) array, optional
-        How much each edge matters, for example its probability; by default all matter the same.
-    widths : sequence of n numbers, optional
-        Width of each node in units of the distance between layers; by default 1.
-
-    Returns
-    -------
-    Layout
+    Weights, (n, n), say how much each edge matters, for example its probability; by default all matter the same. Widths
+    of the nodes are in units of the distance between layers; by default 1.
 
     Examples
     --------
-    >>> import numpy as np
     >>> layout = layered(np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], bool))
     >>> layout.xy[:, 1]
     array([0., 1., 2.])
     >>> layout.bends[0, 2].shape
     (1, 2)
     """
-    edges, pull, wide = _checked(adjacency, weights, widths)
-    n = len(edges)
+    pull = np.ones(edges.shape) if weights is None else weights
+    wide = np.ones(len(edges)) if widths is None else widths
     down = _without_cycles(edges, pull)
-    xy = np.zeros((n, 2))
+    xy = np.zeros((len(edges), 2))
     parts, lone = _parts(edges)
     bends: dict[tuple[int, int], Floats] = {}
     pieces = [_lay_part(part, down, pull, wide) for part in parts]
@@ -100,26 +88,9 @@ def layered(adjacency: Any, weights: Any = None, *, widths: Sequence[float] | Fl
             bottom = max(bottom, xy[node, 1] + 1.0)
         bends |= {edge: way + shift for edge, way in ways.items()}
     _lay_lone(lone, xy, wide, bottom)
-    return Layout(xy, {(i, j): _way(bends, i, j) for i, j in np.argwhere(edges).tolist()})
-
-
-def _checked(adjacency: Any, weights: Any, widths: Any) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    edges = np.array(adjacency, dtype=bool)
-    if edges.ndim != 2 or edges.shape[0] != edges.shape[1]:
-        raise ParnidagError(f"adjacency: must be a square matrix, not of shape {edges.shape}")
-    np.fill_diagonal(edges, False)
-    pull = np.ones(edges.shape) if weights is None else np.array(weights, dtype=np.float64)
-    if pull.shape != edges.shape or not np.isfinite(pull[edges]).all() or (pull[edges] < 0).any():
-        raise ParnidagError(f"weights: must be finite numbers, 0 or more, of shape {edges.shape}")
-    wide = np.ones(len(edges)) if widths is None else np.array(widths, dtype=np.float64)
-    if wide.shape != (len(edges),) or not np.isfinite(wide).all() or (wide <= 0).any():
-        raise ParnidagError(f"widths: must be {len(edges)} positive numbers")
-    return edges, pull, wide
-
-
-def _way(bends: dict[tuple[int, int], Floats], parent: int, child: int) -> Floats:
-    """Return an edge's way; one that runs upwards takes that of its opposite, backwards."""
-    return bends[parent, child] if (parent, child) in bends else bends[child, parent][::-1]
+    upwards = {(child, parent): way[::-1] for (parent, child), way in bends.items()}
+    bends = upwards | bends  # an edge that runs upwards takes the way of its opposite, backwards
+    return Layout(xy, {(i, j): bends[i, j] for i, j in np.argwhere(edges).tolist()})
 
 
 # ── layers ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +121,10 @@ def _layers(down: NDArray[np.bool_], weights: Floats, widths: Floats) -> NDArray
     limit = float(np.sqrt(LAYER_WIDTH * needs.sum()))
     room: dict[int, float] = defaultdict(lambda: limit)
     layers = np.zeros(len(down), dtype=np.int64)
-    for node in _longest_way_first(order, children):
+    height = np.zeros(len(down), dtype=np.int64)  # of the longest path below a node: so many layers it needs
+    for node in reversed(order):
+        height[node] = height[children[node]].max(initial=-1) + 1
+    for node in sorted(order, key=lambda node: -int(height[node])):  # parents are higher than their children
         layer = int(layers[parents[node]].max(initial=-1)) + 1
         while room[layer] < min(limit, needs[node]):
             layer += 1
@@ -160,9 +134,11 @@ def _layers(down: NDArray[np.bool_], weights: Floats, widths: Floats) -> NDArray
         before = layers.copy()
         for node in [*reversed(order), *order]:
             here = int(layers[node])
-            above = float(weights[parents[node], node].sum())
-            below = float(weights[node, children[node]].sum())
-            wanted = _best_layer(layers[parents[node]], layers[children[node]], above, below)
+            # between its parents and its children the sum of the lengths is linear, so one of the two ends is best
+            wanted = int(layers[parents[node]].max(initial=-1)) + 1
+            below = layers[children[node]]
+            if below.size and weights[node, children[node]].sum() > weights[parents[node], node].sum():
+                wanted = int(below.min()) - 1
             step = 1 if wanted > here else -1
             layers[node] = next((k for k in range(wanted, here, -step) if room[k] >= needs[node]), here)
             room[here] += needs[node]
@@ -170,23 +146,6 @@ def _layers(down: NDArray[np.bool_], weights: Floats, widths: Floats) -> NDArray
         if np.array_equal(before, layers):
             break
     return layers
-
-
-def _longest_way_first(order: list[int], children: list[NDArray[np.intp]]) -> list[int]:
-    """Sort nodes by the length of the longest path below them: so many layers they need, and parents need more."""
-    height = np.zeros(len(children), dtype=np.int64)
-    for node in reversed(order):
-        height[node] = height[children[node]].max(initial=-1) + 1
-    return sorted(order, key=lambda node: -int(height[node]))
-
-
-def _best_layer(above: NDArray[np.int64], below: NDArray[np.int64], weight_above: float, weight_below: float) -> int:
-    """Return the layer between a node's parents and its children that makes its edges shortest.
-
-    The sum of the lengths is linear there, so it is one of the two ends.
-    """
-    first = int(above.max(initial=-1)) + 1
-    return int(below.min()) - 1 if below.size and weight_below > weight_above else first
 
 
 def _parts(edges: NDArray[np.bool_]) -> tuple[list[list[int]], list[int]]:
@@ -217,8 +176,7 @@ def _lay_part(
             run = list(range(len(level), len(level) + len(passed)))
             level += passed
             size += [BEND_WIDTH] * len(run)
-            stops = [number[parent], *run, number[child]]
-            pieces += pairwise(stops)
+            pieces += pairwise([number[parent], *run, number[child]])
             runs[parent, child] = run
     x = _across(pieces, level, np.array(size), len(part))
     points = np.column_stack([x, np.array(level, dtype=np.float64)])
@@ -294,8 +252,6 @@ def _pack(pieces: Sequence[tuple[dict[int, Floats], Any]], widths: Floats) -> li
 
 def _lay_lone(lone: list[int], xy: Floats, widths: Floats, top: float) -> None:
     """Put nodes without edges into rows below the rest, as wide as the rest or as a square of them."""
-    if not lone:
-        return
     placed = np.setdiff1d(np.arange(len(xy)), lone)
     limit = float((xy[placed, 0] + widths[placed] / 2).max()) if placed.size else 0.0
     limit = max(limit, float(np.sqrt((widths[lone] + GAP).sum() * WIDE)))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.graphs.adjacency import Adjacency, check_adjacency, edge_codes
+from parnidag.graphs.adjacency import Adjacency, edge_codes
 from parnidag.graphs.ancestors import Unpacked, make_unpacked, sort_nodes, unpack
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.types import Codes, Flags, Integers, int64
@@ -36,7 +36,7 @@ def cpdag(adjacency: Adjacency) -> Adjacency:
     >>> cpdag(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]])).astype(int).tolist()
     [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
     """
-    graph = check_adjacency(adjacency, len(adjacency), "adjacency")
+    graph = np.array(adjacency, dtype=bool)
     codes = edge_codes(graph)
     reversible = codes[~compelled_edges(len(graph), np.array([0, codes.size]), codes)]
     graph.T.flat[reversible] = True

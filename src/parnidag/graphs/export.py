@@ -22,32 +22,17 @@ _ENTITY = re.compile(r"&#?\w+;")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-if TYPE_CHECKING:
-
-    class _Described:
-        """What a graph says about itself, for the type checker."""
-
-        @property
-        def nodes(self) -> tuple[str, ...]: ...
-        @property
-        def adjacency(self) -> NDArray[np.bool_]: ...
-        @property
-        def kind(self) -> str: ...
-        @property
-        def probabilities(self) -> NDArray[np.float64] | None: ...
-        @property
-        def edges(self) -> list[tuple[str, str]]: ...
-        @property
-        def undirected(self) -> list[tuple[str, str]]: ...
-        @property
-        def is_acyclic(self) -> bool: ...
-
-else:
-    _Described = object
-
-
-class Exports(_Described):
+class Exports:
     """What a `Graph` can do for other programs; the graph itself is in `graphs/graph.py`."""
+
+    if TYPE_CHECKING:  # what a graph says about itself; only Any lets a property take the place of an attribute
+        nodes: tuple[str, ...]
+        adjacency: NDArray[np.bool_]
+        kind: str
+        probabilities: NDArray[np.float64] | None
+        edges: Any
+        undirected: Any
+        is_acyclic: Any
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,22 +95,15 @@ class Exports(_Described):
     @overload
     def to_graphml(self, path: str | os.PathLike[str]) -> Path: ...
     def to_graphml(self, path: str | os.PathLike[str] | None = None) -> str | Path:
-        """Return the graph as GraphML, or write it to the file `path`; ``source`` is the parent, ``target`` the child.
+        """Return the graph as GraphML, or write it to the file `path`, as `to_gml` does.
 
-        An undirected edge of a CPDAG is an edge each way. The name of a node is its ``id``.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> from parnidag import as_graph
-        >>> nx.parse_graphml(as_graph([("rain", "wet")], ["rain", "wet"]).to_graphml()).edges
-        OutEdgeView([('rain', 'wet')])
+        The name of a node is its ``id``.
         """
-        for name in self.nodes:
-            if _NOT_IN_XML.search(name):
-                raise ParnidagError(
-                    f"nodes: the name {name!r} has a character that XML cannot hold; rename it, or export GML"
-                )
+        refused = next(filter(_NOT_IN_XML.search, self.nodes), None)
+        if refused is not None:
+            raise ParnidagError(
+                f"nodes: the name {refused!r} has a character that XML cannot hold; rename it, or export GML"
+            )
         import networkx as nx
 
         written = io.BytesIO()
@@ -182,12 +160,6 @@ class Exports(_Described):
 
         It is the graph alone: ``pgmpy.models.DiscreteBayesianNetwork(graph.to_pgmpy())``, or its sister for the kind of
         data at hand, has parameters to fit.
-
-        Examples
-        --------
-        >>> from parnidag import as_graph
-        >>> as_graph([("rain", "wet")], ["rain", "wet"]).to_pgmpy().edges  # doctest: +SKIP
-        OutEdgeView([('rain', 'wet')])
         """
         self._refuse_cycles("pgmpy")
         try:
@@ -199,14 +171,7 @@ class Exports(_Described):
         return exported
 
     def to_dowhy(self) -> nx.DiGraph:
-        """Return what ``dowhy.CausalModel(data, treatment, outcome, graph=...)`` takes: parent → child.
-
-        Examples
-        --------
-        >>> from parnidag import as_graph
-        >>> as_graph([("rain", "wet")], ["rain", "wet"]).to_dowhy().edges
-        OutEdgeView([('rain', 'wet')])
-        """
+        """Return what ``dowhy.CausalModel(data, treatment, outcome, graph=...)`` takes: parent → child."""
         if self.kind == "cpdag":
             raise ParnidagError("graph: DoWhy needs every direction, which a CPDAG leaves open; export a DAG")
         self._refuse_cycles("DoWhy")

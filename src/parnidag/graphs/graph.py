@@ -71,8 +71,12 @@ class Graph(Exports):
     def __post_init__(self) -> None:
         one_of(self.kind, "kind", get_args(Kind))
         nodes = checked_nodes(self.nodes, "nodes")
+        adjacency = square(self.adjacency, len(nodes), "adjacency", "the matrix")
+        if not is_zero_one(adjacency):
+            raise ParnidagError("adjacency: the matrix must hold only 0 and 1 (graph[i, j] = 1 means i → j)")
+        _refuse_loops(adjacency, nodes, "adjacency")
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "adjacency", _frozen(self._checked_adjacency(), np.bool_))
+        object.__setattr__(self, "adjacency", _frozen(adjacency, np.bool_))
         if self.probabilities is not None:
             matrix = square(self.probabilities, len(nodes), "probabilities", "the matrix")
             if not is_probability(matrix):
@@ -86,13 +90,6 @@ class Graph(Exports):
             number(self.log_posterior, "log_posterior", what="a finite number", note="or None if unknown")
         if self.kind != "digraph" and not self.is_acyclic:
             raise ParnidagError(f'adjacency: it has a directed cycle, which a graph of kind "{self.kind}" cannot have')
-
-    def _checked_adjacency(self) -> NDArray[Any]:
-        matrix = square(self.adjacency, len(self.nodes), "adjacency", "the matrix")
-        if not is_zero_one(matrix):
-            raise ParnidagError("adjacency: the matrix must hold only 0 and 1 (graph[i, j] = 1 means i → j)")
-        _refuse_loops(matrix, self.nodes, "adjacency")
-        return matrix
 
     # ── what is in it ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,7 +149,8 @@ class Graph(Exports):
         rows = self._rows()
         lines = textwrap.wrap(f"Graph: {self._title()}", _LINE, subsequent_indent="  ")
         for first, sign, second, probability in rows[:_SHOWN_EDGES]:
-            label = f"{_short(first)} {sign} {_short(second)}"
+            first, second = (one_line(name, _NAME_WIDTH) or repr(name) for name in (first, second))
+            label = f"{first} {sign} {second}"
             lines.append(f"  {label}" if probability is None else f"  {label:<52} {probability:.2f}")
         if len(rows) > _SHOWN_EDGES:
             lines.append(f"  … and {len(rows) - _SHOWN_EDGES} more")
@@ -170,8 +168,7 @@ class Graph(Exports):
         return f"<div><p><strong>Graph</strong>: {self._title()}</p><table>{''.join(cells)}</table>{more}</div>"
 
     def _title(self) -> str:
-        count = len(self.edges) + len(self.undirected)
-        parts = [_TITLES[self.kind], number_of(len(self.nodes), "node"), number_of(count, "edge")]
+        parts = [_TITLES[self.kind], number_of(len(self.nodes), "node"), number_of(len(self._rows()), "edge")]
         if self.log_posterior is not None:
             parts.append(f"log posterior {self.log_posterior:.4f}")
         if self.probability is not None:
@@ -299,7 +296,3 @@ def _frozen(matrix: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     copied = np.array(matrix, dtype=dtype)
     copied.flags.writeable = False
     return copied
-
-
-def _short(name: str) -> str:
-    return one_line(name, _NAME_WIDTH) or repr(name)

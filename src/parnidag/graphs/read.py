@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,7 +54,9 @@ def read_graph(value: object, argument: str, known: str = KNOWN_GRAPHS) -> Readi
     if isinstance(value, (np.ndarray, list, tuple)) or is_frame(value):
         return _from_matrix(value, argument)
     if isinstance(getattr(value, "adjacency", None), np.ndarray):  # a Graph, a Simulation, a Skeleton
-        return Reading(value.adjacency, list(_names_of(value)), kind=getattr(value, "kind", None))  # type: ignore[attr-defined]
+        given: Any = value
+        names = given.nodes if hasattr(given, "nodes") else given.names
+        return Reading(given.adjacency, list(names), kind=getattr(given, "kind", None))
     found = value.get("G") if isinstance(value, Mapping) else getattr(value, "G", value)
     if isinstance(getattr(found, "graph", None), np.ndarray):  # networkx graphs have a `graph` too, a dictionary
         return _from_causal_learn(found, argument)
@@ -93,11 +95,6 @@ def _from_matrix(value: object, argument: str) -> Reading:
         what = "the data frame" if is_frame(value) else "the matrix"
         raise ParnidagError(f"{argument}: {what} must hold only 0 and 1 (graph[i, j] = 1 means i → j){marks}")
     return Reading(matrix.astype(bool), labels)
-
-
-def _names_of(value: Any) -> Sequence[str]:
-    names: Sequence[str] = value.nodes if hasattr(value, "nodes") else value.names
-    return names
 
 
 def _is_edge_list(value: Sequence[Any]) -> bool:
@@ -162,7 +159,7 @@ def read_csv(path: Path, argument: str) -> Reading:
             rows = (row for row in csv.reader(file, strict=True) if row)
             header = next(rows, [])
             # no more than there should be: a file that is something else is not read to its end
-            body = list(islice(_of_length(rows, len(header)), len(header) + 1))
+            body = list(islice(takewhile(lambda row: len(row) == len(header), rows), len(header) + 1))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParnidagError(f"{argument}: {path} cannot be read as an adjacency CSV file: {one_line(error)}") from error
     if len(body) == len(header):
@@ -181,8 +178,3 @@ def read_csv(path: Path, argument: str) -> Reading:
 
 
 _TRUTH = {"0": False, "1": True, "false": False, "true": True, "0.0": False, "1.0": True}
-
-
-def _of_length(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
-    """Give rows up to the first of another length; what is missing then is found by those who count them."""
-    return takewhile(lambda row: len(row) == length, rows)

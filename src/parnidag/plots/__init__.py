@@ -1,14 +1,14 @@
 """Pictures of a result, drawn with matplotlib.
 
-Each function takes a `Posterior` and draws on the axes given as ``ax=``, or on a new figure of a size that suits the
-number of nodes, and returns the axes. Nothing is shown or saved, and no setting of matplotlib is changed; to save a
-picture, ``plots.graph(posterior).figure.savefig("graph.pdf")``.
+Each function takes a `Posterior` and draws on the axes (`matplotlib.axes.Axes`) given as ``ax=``, or on a new figure of
+a size that suits the number of nodes, and returns the axes. Nothing is shown or saved, and no setting of matplotlib is
+changed; to save a picture, ``plots.graph(posterior).figure.savefig("graph.pdf")``. `trace`, `rank`, `running` and
+`agreement` look at chains, which exact results do not have.
 """
 
 from __future__ import annotations
 
-from parnidag.plots.chain_edges import agreement, running
-from parnidag.plots.chains import edge_count, rank, trace
+from parnidag.plots.chains import agreement, edge_count, rank, running, trace
 from parnidag.plots.comparison import compare
 from parnidag.plots.graphs import graph
 from parnidag.plots.maps import heatmap

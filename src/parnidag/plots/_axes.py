@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
-from parnidag._util.checks import number, one_of, whole
 from parnidag._util.text import did_you_mean, one_line
 from parnidag.errors import ParnidagError
 from parnidag.results.record import RunRecord
@@ -25,18 +24,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#000000",
-)
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's colours, which the colour-blind can tell apart; their yellow is too pale for lines on white."""
 
-PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+BLUE, VERMILLION, _, _, ORANGE, _, BLACK = PALETTE
 LINE_STYLES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
@@ -48,22 +39,15 @@ PROBABILITY_MAP = LinearSegmentedColormap.from_list(
 )
 """From white through Okabe and Ito's blue to near black, in steps that look equal (equal distances in CIELAB)."""
 
-EVIDENCE_COLOURS = {
-    "included": BLUE,
-    "inconclusive": ORANGE,
-    "excluded": GREY,
-    "required": BLACK,
-    "forbidden": BLACK,
-    "not considered": GREY,
+EVIDENCE_LOOKS = {
+    "included": (BLUE, "o"),
+    "inconclusive": (ORANGE, "D"),
+    "excluded": (GREY, "v"),
+    "required": (BLACK, "P"),
+    "forbidden": (BLACK, "X"),
+    "not considered": (GREY, "s"),
 }
-EVIDENCE_MARKERS = {
-    "included": "o",
-    "inconclusive": "D",
-    "excluded": "v",
-    "required": "P",
-    "forbidden": "X",
-    "not considered": "s",
-}
+"""Colour and marker of each class of evidence."""
 
 NAME_WIDTH = 16
 """Letters of a name that a picture shows."""
@@ -79,17 +63,16 @@ SAME = 0.1
 
 
 def colour_of(k: int) -> str:
-    """Return the colour of the k-th chain or line."""
     return PALETTE[k % len(PALETTE)]
 
 
 def line_of(k: int) -> Any:
-    """Return the line style of the k-th chain; with the colour, 28 chains look different."""
+    """Return the line style of the k-th chain; with the colour, 28 look different."""
     return LINE_STYLES[k % len(LINE_STYLES)]
 
 
 def marker_of(k: int) -> str:
-    """Return the marker of the k-th chain; with the colour, 56 chains look different."""
+    """Return the marker of the k-th chain; with the colour, 56 look different."""
     return MARKERS[k % len(MARKERS)]
 
 
@@ -110,14 +93,11 @@ def axes_for(ax: Axes | None, size: tuple[float, float], *, square: bool = False
     return ax, False
 
 
-def describe(ax: Axes, title: str, x: str, y: str) -> None:
-    """Write the title and what the axes show."""
+def describe(ax: Axes, title: str, x: str, y: str, *, closed: bool = False) -> None:
+    """Write what the axes show; unless `closed`, take away the lines above and on the right, which carry nothing."""
     plain([ax.set_title(title), ax.set_xlabel(x), ax.set_ylabel(y)])
-
-
-def open_frame(ax: Axes) -> None:
-    """Take away the lines above and on the right, which carry nothing."""
-    ax.spines[["top", "right"]].set_visible(False)
+    if not closed:
+        ax.spines[["top", "right"]].set_visible(False)
 
 
 def unit_limits(ax: Axes) -> None:
@@ -153,19 +133,12 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def short(name: str, width: int = NAME_WIDTH) -> str:
-    """Return a name on one line, cut to a width, and shown even if it is empty.
-
-    Examples
-    --------
-    >>> short("photosynthesis", 8), short("a$b"), short(" ")
-    ('photosy…', 'a$b', "' '")
-    """
+    """Return a name on one line, cut to a width, and shown even if it is empty."""
     visible = "".join(letter if letter.isprintable() else " " for letter in name)
     return one_line(visible, width) or repr(name)
 
 
 def edge_name(nodes: Sequence[str], parent: int, child: int) -> str:
-    """Return "parent → child" by the names of two nodes."""
     return f"{short(nodes[parent])} → {short(nodes[child])}"
 
 
@@ -178,50 +151,31 @@ def edge_names(posterior: Posterior, codes: Iterable[int]) -> list[str]:
 # ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def check_posterior(posterior: object, argument: str = "posterior") -> None:
-    """Refuse what is not a result."""
+def check_posterior(posterior: object) -> None:
     if not isinstance(getattr(posterior, "record", None), RunRecord):
         raise ParnidagError(
-            f"{argument}: must be a Posterior, as parnidag.sample and parnidag.exact return it, "
+            "posterior: must be a Posterior, as parnidag.sample and parnidag.exact return it, "
             f"not {one_line(repr(posterior), 60)}"
         )
 
 
-def check_choice(argument: str, value: object, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not among those known."""
-    one_of(value, argument, allowed)
-
-
-def check_count(argument: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number, or too small a one."""
-    whole(value, argument, least)
-
-
-def check_threshold(value: object) -> None:
-    """Refuse what is no probability above 0."""
-    number(value, "threshold", above=0, most=1)
-
-
-def check_edges(argument: str, edges: object, nodes: Sequence[str]) -> list[tuple[int, int]]:
-    """Return edges given as (parent, child) names by the numbers of their nodes."""
+def codes_of(edges: object, nodes: Sequence[str]) -> list[int]:
+    """Return the codes, parent · n + child, of edges given as (parent, child) names."""
     if isinstance(edges, str) or not isinstance(edges, Sequence) or not len(edges):
-        raise ParnidagError(f"{argument}: must be a list of (parent, child) names, not {edges!r}")
+        raise ParnidagError(f"edges: must be a list of (parent, child) names, not {edges!r}")
     place = {name: k for k, name in enumerate(nodes)}
-    found = []
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-            raise ParnidagError(f"{argument}: each must be a (parent, child) pair, not {edge!r}")
+            raise ParnidagError(f"edges: each must be a (parent, child) pair, not {edge!r}")
         for name in edge:
             if name not in place:
-                raise ParnidagError(f"{argument}: there is no node {name!r}: {did_you_mean(str(name), nodes)}")
+                raise ParnidagError(f"edges: there is no node {name!r}: {did_you_mean(str(name), nodes)}")
         if edge[0] == edge[1]:
-            raise ParnidagError(f"{argument}: an edge joins two nodes, not {edge[0]!r} with itself")
-        found.append((place[edge[0]], place[edge[1]]))
-    return found
+            raise ParnidagError(f"edges: an edge joins two nodes, not {edge[0]!r} with itself")
+    return [place[parent] * len(nodes) + place[child] for parent, child in edges]
 
 
 def need_chains(posterior: Posterior, plot: str) -> None:
-    """Refuse an exact result where chains are looked at."""
     check_posterior(posterior)
     if posterior.record.exact_probabilities is not None:
         raise ParnidagError(
@@ -231,7 +185,6 @@ def need_chains(posterior: Posterior, plot: str) -> None:
 
 
 def need_draws(posterior: Posterior, plot: str) -> None:
-    """Refuse a result without stored graphs where they are looked at."""
     check_posterior(posterior)
     if posterior.log_posterior.size == 0:
         raise ParnidagError(

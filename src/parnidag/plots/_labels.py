@@ -27,16 +27,9 @@ _MARGIN = 2.0
 
 
 def label_points(ax: Axes, places: Floats, labels: Sequence[str], others: Floats) -> list[Annotation]:
-    """Name some points, each label joined to its point by a thin line.
+    """Name the points at `places`, the most important first, each label joined to its point by a thin line.
 
-    Parameters
-    ----------
-    ax : Axes
-    places : (k, 2) array
-        The points to name, the most important first.
-    labels : sequence of k texts
-    others : (m, 2) array
-        All points, which labels shall not cover.
+    Labels shall not cover `others`, which are all points of the picture.
     """
     made = [
         ax.annotate(
@@ -98,20 +91,9 @@ def _one_a_cell(points: Floats, cell: float) -> Floats:
 def _best_offset(anchor: Floats, half: Floats, pixel: float, room: Bbox, points: Floats, taken: Floats) -> Floats:
     """Return the place of a label's centre, from its point, that hides least, and of these the nearest.
 
-    Parameters
-    ----------
-    anchor : (2,) array
-        The point, in pixels.
-    half : (2,) array
-        Half the size of the label.
-    pixel : float
-        Size of a pixel in points (1/72 inch).
-    room : Bbox
-        Where labels may be.
-    points : (m, 2) array
-        What not to cover.
-    taken : (k, 2, 2) array
-        Lower left and upper right corners of the labels that have their place.
+    All lengths are in pixels, one of which is `pixel` points (1/72 inch) large. Labels may be in the `room`; `anchor`
+    is the point, `half` half the size of the label, `points` what not to cover, and `taken` the lower left and upper
+    right corners of the labels that have their place.
     """
     offsets = _offsets(half, pixel)
     low, high = anchor + offsets - half, anchor + offsets + half

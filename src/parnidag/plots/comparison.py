@@ -19,7 +19,6 @@ from parnidag.plots._axes import (
     axes_for,
     describe,
     edge_name,
-    open_frame,
     short,
     unit_limits,
 )
@@ -49,12 +48,6 @@ def compare(
         Two results on the same nodes, in any order: of two samplers, scores, priors or data sets.
     names : (str, str), default ("first", "second")
         What to call them.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -68,8 +61,7 @@ def compare(
     matched = side_by_side(a, b, ("a", "b"))
     if isinstance(names, str) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ParnidagError(f"names: must be two texts, what to call a and b, not {names!r}")
-    nodes, n = a.nodes, len(a.nodes)
-    off_diagonal = ~np.eye(n, dtype=bool)
+    off_diagonal = ~np.eye(len(a.nodes), dtype=bool)
     x, y, x_error, y_error = (matrix[off_diagonal] for matrix in matched)
     seen = np.flatnonzero((x > 0) | (y > 0))
     x, y, x_error, y_error = x[seen], y[seen], x_error[seen], y_error[seen]
@@ -92,17 +84,12 @@ def compare(
         )
     worst = np.flatnonzero(apart)[np.argsort(-np.abs(x - y)[apart], kind="stable")][:MOST_LABELS]
     pairs = np.argwhere(off_diagonal)[seen]
-    label_points(
-        ax,
-        np.column_stack([x[worst], y[worst]]),
-        [edge_name(nodes, *pairs[k]) for k in worst],
-        np.column_stack([x, y]),
-    )
+    points = np.column_stack([x, y])
+    label_points(ax, points[worst], [edge_name(a.nodes, *pairs[k]) for k in worst], points)
     title = f"{number_of(int(apart.sum()), 'edge')} apart" if apart.any() else "No edge apart"
     title += " beyond Monte-Carlo error" * bool((x_error + y_error != 0).any())
     describe(ax, title, *(f"edge probability, {short(name, 40)}" for name in names))
     unit_limits(ax)
-    open_frame(ax)
     return ax
 
 

@@ -15,6 +15,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 
+from parnidag._util.checks import number
 from parnidag._util.text import number_of
 from parnidag.graphs.drawing import Layout, layered
 from parnidag.plots._axes import (
@@ -24,7 +25,6 @@ from parnidag.plots._axes import (
     Floats,
     axes_for,
     check_posterior,
-    check_threshold,
     plain,
     short,
 )
@@ -66,19 +66,13 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
 
     The more probable an edge, the wider and darker its arrow; edges below 0.9 also carry their probability as a number
     (unless there are more than 40 of them). It is a picture of the edges one by one, not one graph: both directions of
-    an edge can be there, and cycles. Edges against the direction of the layers then run upwards.
+    an edge can be there, and cycles. Edges against the direction of the layers then run upwards. Names shrink to fit
+    small axes.
 
     Parameters
     ----------
-    posterior : Posterior
     threshold : float, default 0.1
         Smallest probability of an edge that is drawn, above 0 and at most 1.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure whose size suits the graph. Names shrink to fit smaller axes.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -90,7 +84,7 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
     ['X0', 'X1', 'X2']
     """
     check_posterior(posterior)
-    check_threshold(threshold)
+    number(threshold, "threshold", above=0, most=1)
     probabilities = posterior.edge_probabilities.to_numpy()
     shown = probabilities >= threshold
     names = [short(name) for name in posterior.nodes]
@@ -209,7 +203,6 @@ class _Scaled(Artist):
         self.set_in_layout(False)
 
     def arrow(self, path: Path, probability: float) -> None:
-        """Add an edge."""
         patch = FancyArrowPatch(
             path=path, arrowstyle="-|>", color=EDGE_MAP(probability), zorder=2 + probability, shrinkA=0, shrinkB=0
         )
@@ -220,16 +213,15 @@ class _Scaled(Artist):
         self._arrows.append((patch, self._weight * (0.015 + 0.045 * probability)))
 
     def number(self, place: Floats, probability: float) -> None:
-        """Write the probability of an edge on it."""
         text = self._ax.text(place[0], place[1], f"{probability:.2f}", ha="center", va="center", color=INK, zorder=4)
         text.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
         text.set_in_layout(False)
         self._texts.append((text, 0.75 * _FONT))
 
     def node(self, place: Floats, size: Floats, name: str) -> None:
-        """Add a node."""
+        corner = place - size / 2
         box = FancyBboxPatch(
-            (place[0] - size[0] / 2, place[1] - size[1] / 2),
+            (corner[0], corner[1]),
             size[0],
             size[1],
             boxstyle="round,pad=0,rounding_size=0.1",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import one_of
 from parnidag.graphs.adjacency import topological_order
 from parnidag.plots._axes import (
     PALE,
     PLAIN,
     PROBABILITY_MAP,
     axes_for,
-    check_choice,
     check_posterior,
     describe,
     short,
@@ -33,10 +33,7 @@ _MOST_CELLS = 200
 
 
 def heatmap(
-    posterior: Posterior,
-    *,
-    order: Literal["causal", "given", "cluster"] = "causal",
-    ax: Axes | None = None,
+    posterior: Posterior, *, order: Literal["causal", "given", "cluster"] = "causal", ax: Axes | None = None
 ) -> Axes:
     """Plot the probabilities of all edges as a map: rows are parents, columns children.
 
@@ -45,16 +42,9 @@ def heatmap(
 
     Parameters
     ----------
-    posterior : Posterior
     order : {"causal", "given", "cluster"}, default "causal"
         The order of the nodes: causes before effects, so that edges of the consensus graph are above the diagonal and
         what is below it speaks against that order; as in the data; or nodes with probable edges between them together.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure whose size suits the number of nodes.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -66,7 +56,7 @@ def heatmap(
     ('parent', ['X0', 'X1', 'X2'])
     """
     check_posterior(posterior)
-    check_choice("order", order, ("causal", "given", "cluster"))
+    one_of(order, "order", ("causal", "given", "cluster"))
     probabilities = posterior.edge_probabilities.to_numpy()
     n = len(probabilities)
     places = node_order(posterior, order)
@@ -90,7 +80,7 @@ def heatmap(
                 ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize="small", color=colour)
     _name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
     block = f", the largest of each {joined} × {joined}" if joined > 1 else ""
-    describe(ax, f"Edge probabilities{block}", "child", "parent")
+    describe(ax, f"Edge probabilities{block}", "child", "parent", closed=True)
     ax.figure.colorbar(image, ax=ax, label="probability of parent → child", fraction=0.046, pad=0.03, aspect=25)
     return ax
 
@@ -111,7 +101,6 @@ def largest_in_blocks(matrix: NDArray[np.float64], size: int) -> NDArray[np.floa
 
 
 def node_order(posterior: Posterior, order: str) -> list[int]:
-    """Return the nodes in the order in which a map shows them."""
     n = len(posterior.nodes)
     if order == "causal":
         found = topological_order(posterior.consensus_graph().adjacency)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
-    EVIDENCE_COLOURS,
-    EVIDENCE_MARKERS,
+    EVIDENCE_LOOKS,
     GREY,
     MANY_POINTS,
     PALE,
@@ -22,11 +21,10 @@ from parnidag.plots._axes import (
     Floats,
     add_legend,
     axes_for,
-    check_edges,
     check_posterior,
+    codes_of,
     describe,
     edge_names,
-    open_frame,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
 from parnidag.results.edge_table import BAYES_FACTOR_LIMIT, edge_evidence
@@ -61,16 +59,6 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     visit, are only counted.
     Named are the edges next to the upper line: first those just not included, then those just included.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import parnidag
@@ -81,9 +69,8 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     """
     check_posterior(posterior)
     _prior_of(posterior, "evidence")
-    n = len(posterior.nodes)
-    codes = np.flatnonzero(~np.eye(n, dtype=bool))
     matrix = posterior.edge_probabilities.to_numpy()
+    codes = np.flatnonzero(~np.eye(len(matrix), dtype=bool))
     factors, classes = edge_evidence(posterior.record, matrix)
     probabilities, factors, classes = matrix.ravel()[codes], factors[codes], classes[codes]
     exponents, heights, top = _exponents(factors)
@@ -101,16 +88,11 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
             handles.append(Line2D([], [], linestyle="none"))
             labels.append(f"{words} ({count:,})")
     named = _next_to_limit(exponents)
-    label_points(
-        ax,
-        np.column_stack([probabilities[named], heights[named]]),
-        edge_names(posterior, codes[named]),
-        np.concatenate([np.column_stack([probabilities, heights]), _UNDER_LIMITS]),
-    )
+    points = np.column_stack([probabilities, heights])
+    label_points(ax, points[named], edge_names(posterior, codes[named]), np.concatenate([points, _UNDER_LIMITS]))
     _exponent_ticks(ax, heights, top)
     ax.set_xlim(-0.03, 1.03)
     describe(ax, "Evidence for edges", "posterior probability of the edge", "log10 Bayes factor of the edge")
-    open_frame(ax)
     add_legend(ax, own, handles, labels, "lower right")
     return ax
 
@@ -135,13 +117,13 @@ def _exponents(factors: Floats) -> tuple[Floats, Floats, int]:
 
 
 def _by_class(ax: Axes, x: Floats, y: Floats, name: str, size: float) -> PathCollection:
-    """Draw points in the colour and with the marker of a class of evidence."""
+    colour, marker = EVIDENCE_LOOKS[name]
     return ax.scatter(
         x,
         y,
         s=size,
-        color=EVIDENCE_COLOURS[name],
-        marker=EVIDENCE_MARKERS[name],
+        color=colour,
+        marker=marker,
         alpha=0.8,
         linewidths=0,
         zorder=4,
@@ -179,11 +161,8 @@ def _next_to_limit(exponents: Floats) -> NDArray[np.intp]:
     """Return the edges to name: inconclusive ones from the highest down, then included ones from the lowest up."""
     open_ones = np.flatnonzero((exponents > 0) & (exponents < _LIMIT))
     sure = np.flatnonzero((exponents >= _LIMIT) & np.isfinite(exponents))
-    ranked = [
-        *open_ones[np.argsort(-exponents[open_ones], kind="stable")],
-        *sure[np.argsort(exponents[sure], kind="stable")],
-    ]
-    return np.array(ranked[:_NAMED], dtype=np.intp)
+    open_ones = open_ones[np.argsort(-exponents[open_ones], kind="stable")]
+    return np.concatenate([open_ones, sure[np.argsort(exponents[sure], kind="stable")]])[:_NAMED]
 
 
 def prior_posterior(
@@ -199,17 +178,10 @@ def prior_posterior(
 
     Parameters
     ----------
-    posterior : Posterior
     edges : list of (parent, child), optional
         Which edges; by default all of at least `min_probability`.
     min_probability : float, default 0.01
         Smallest posterior probability of an edge that is shown, unless edges are named.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -229,13 +201,11 @@ def prior_posterior(
     named = len(codes) <= _NAMES_UP_TO
     ax, own = axes_for(ax, (float(np.clip(3.4 + 0.17 * len(codes), 6.6, 9.5)), 4.6 if named else 3.8))
     ranks = np.arange(1, len(codes) + 1)
-    colours = [EVIDENCE_COLOURS[name] for name in classes]
+    colours = [EVIDENCE_LOOKS[name][0] for name in classes]
     size = float(np.clip(2400 / len(codes), 8, 40))
     ax.vlines(ranks, before, after, colors=colours, linewidth=1.5 if named else 0.6, alpha=0.6, zorder=2)
-    handles: list[Artist] = [
-        ax.scatter(ranks, before, s=size, facecolors="white", edgecolors=GREY, linewidths=0.9, zorder=3)
-    ]
-    labels = ["prior"]
+    prior_dots = ax.scatter(ranks, before, s=size, facecolors="white", edgecolors=GREY, linewidths=0.9, zorder=3)
+    handles, labels = [prior_dots], ["prior"]
     for name in dict.fromkeys(classes):
         chosen = classes == name
         handles.append(_by_class(ax, ranks[chosen], after[chosen], name, 1.2 * size))
@@ -249,27 +219,20 @@ def prior_posterior(
         label_points(ax, points[len(codes) :][open_ones], [names[k] for k in open_ones], points)
     ax.set(xlim=(0.2, len(codes) + 0.8), ylim=(-0.03, 1.03))
     expected = f"{prior.sum():.1f} → {probabilities.sum():.1f} edges expected"
-    describe(
-        ax,
-        f"From prior to posterior: {expected}",
-        "edge" if named else "edge (rank by posterior probability)",
-        "probability of the edge",
-    )
-    open_frame(ax)
+    x = "edge" if named else "edge (rank by posterior probability)"
+    describe(ax, f"From prior to posterior: {expected}", x, "probability of the edge")
     add_legend(ax, own, handles, labels)
     return ax
 
 
 def _listed(posterior: Posterior, edges: Sequence[tuple[str, str]] | None, min_probability: float) -> NDArray[np.intp]:
     """Return the codes of the edges to show, the most probable first."""
-    n = len(posterior.nodes)
+    matrix = posterior.edge_probabilities.to_numpy()
     if edges is not None:
-        codes = np.array([i * n + j for i, j in check_edges("edges", edges, posterior.nodes)])
+        codes = np.array(codes_of(edges, posterior.nodes))
     else:
         number(min_probability, "min_probability", least=0, most=1)
-        shown = (posterior.edge_probabilities.to_numpy() >= min_probability) & ~np.eye(n, dtype=bool)
-        codes = np.flatnonzero(shown)
+        codes = np.flatnonzero((matrix >= min_probability) & ~np.eye(len(matrix), dtype=bool))
         if not codes.size:
             raise ParnidagError(f"min_probability: no edge has a probability of {min_probability:g} or more")
-    probabilities = posterior.edge_probabilities.to_numpy().ravel()
-    return codes[np.argsort(-probabilities[codes], kind="stable")]
+    return codes[np.argsort(-matrix.ravel()[codes], kind="stable")]

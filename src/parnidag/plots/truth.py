@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from parnidag import metrics
+from parnidag._util.checks import one_of
 from parnidag._util.text import number_of
 from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import with_truth
@@ -19,11 +20,9 @@ from parnidag.plots._axes import (
     VERMILLION,
     add_legend,
     axes_for,
-    check_choice,
     check_posterior,
     describe,
     line_of,
-    open_frame,
     unit_limits,
 )
 
@@ -45,17 +44,10 @@ def roc(
 
     Parameters
     ----------
-    posterior : Posterior
     truth
         The true graph: an adjacency matrix, a list of edges, a networkx graph … as in `parnidag.metrics`.
     kind : {"roc", "precision_recall"}, default "roc"
         True against false positives, or precision against recall, which says more where true edges are few.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -67,7 +59,7 @@ def roc(
     'false positive rate'
     """
     check_posterior(posterior)
-    check_choice("kind", kind, ("roc", "precision_recall"))
+    one_of(kind, "kind", ("roc", "precision_recall"))
     matrix, true = with_truth(posterior, truth)
     curves: list[tuple[Literal["edges", "skeleton"], str]] = []
     if not true.undirected:  # else edges are neither right nor wrong
@@ -90,17 +82,13 @@ def roc(
     words = ("false positive rate", "true positive rate") if kind == "roc" else ("recall", "precision")
     describe(ax, "ROC" if kind == "roc" else "Precision and recall", *words)
     unit_limits(ax)
-    open_frame(ax)
     add_legend(ax, own, handles, labels, "lower right" if kind == "roc" else "lower left")
     return ax
 
 
 def _curve(matrix: Any, true: Graph, of: Literal["edges", "skeleton"], kind: str) -> tuple[Any, Any, Any, float]:
     """Return x, y and thresholds of a curve, and the area under it."""
-    if kind == "roc":
-        roc_curve = metrics.roc_curve(matrix, true, of)
-        return (*roc_curve, metrics.area(roc_curve))
-    curve = metrics.precision_recall_curve(matrix, true, of)
+    curve = (metrics.roc_curve if kind == "roc" else metrics.precision_recall_curve)(matrix, true, of)
     return (*curve, metrics.area(curve))
 
 
@@ -113,17 +101,10 @@ def shd_threshold(
 
     Parameters
     ----------
-    posterior : Posterior
     truth
         The true graph: an adjacency matrix, a list of edges, a networkx graph … as in `parnidag.metrics`.
     reversal : {"once", "twice"}, default "once"
         Whether an edge that points the other way counts as one mistake or as two.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -134,7 +115,7 @@ def shd_threshold(
     'smallest probability of an edge that is included'
     """
     check_posterior(posterior)
-    check_choice("reversal", reversal, ("once", "twice"))
+    one_of(reversal, "reversal", ("once", "twice"))
     matrix, true = with_truth(posterior, truth)
     distances = [
         metrics.shd(Graph(true.nodes, matrix >= threshold, "digraph"), true, reversal) for threshold in _THRESHOLDS
@@ -154,7 +135,6 @@ def shd_threshold(
     ax.set(xlim=(0, 1.01))
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    open_frame(ax)
     labels = ["edges above the threshold", f"median graph: {median}", f"consensus graph: {consensus}"]
     add_legend(ax, own, [line, dot, level], labels, "upper center")
     return ax

@@ -16,7 +16,7 @@ from parnidag.report.facts import as_script, page_data
 from parnidag.report.figures import figures
 from parnidag.report.names import label, shown_name
 from parnidag.report.settings import column_table, reproducing_call, setting_groups
-from parnidag.report.words import answer, banner, chain_table, count_pairs, readings
+from parnidag.report.words import answer, banner, chain_table, readings
 
 if TYPE_CHECKING:
     import os
@@ -53,7 +53,7 @@ def render_report(posterior: Posterior, title: str | None = None) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    style, script = _style(), _script()
+    style, script = _read("style.css"), _script()
     template = environment.from_string(_read("template.html.j2"))
     page = template.render(
         **_page(posterior, heading),
@@ -66,7 +66,6 @@ def render_report(posterior: Posterior, title: str | None = None) -> str:
 
 
 def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
-    """Collect everything that the template shows."""
     from markupsafe import Markup
 
     settings, diagnostics = posterior.settings, posterior.diagnostics()
@@ -82,7 +81,7 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
     return {
         "title": heading,
         "version": __version__,
-        "answer": answer(count_pairs(posterior.edge_probabilities.to_numpy(), settings.get("n_rows"))),
+        "answer": answer(posterior.edge_probabilities.to_numpy(), settings.get("n_rows")),
         "banner": banner(posterior),
         "exact": exact,
         "drawn": bool(record.graph_index.size),
@@ -104,11 +103,6 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
 @cache
 def _read(name: str) -> str:
     return resources.files("parnidag.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _style() -> str:
-    return _read("style.css")
 
 
 @cache

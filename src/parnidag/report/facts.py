@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.graphs.adjacency import topological_order
-from parnidag.report.names import shown_name
-from parnidag.report.picture import picture
+from parnidag.graphs.drawing import layered
+from parnidag.report.names import box_width, label, shown_name
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from parnidag.results.posterior import Posterior
 
 Floats = NDArray[np.float64]
@@ -40,12 +38,21 @@ MOST_CHAINS = 16
 MOST_NODES_OF_MATRICES = 200
 """Beyond, what is known of pairs that are not listed would be most of the file."""
 
-BYTE_STEPS = 250
 FIGURES = ("mcse", "ess", "rhat", "prior", "bayes_factor")
 
 
+DRAWN_FROM = 0.1
+"""Edges from this probability on have a way of their own in the layout; rarer ones are drawn across it."""
+
+MOST_DRAWN_PER_NODE = 3
+"""Beyond so many edges a node on average, the least probable have no way of their own: nobody could follow them."""
+
+SPACING = ((10, 120.0, 104.0), (40, 84.0, 84.0), (math.inf, 66.0, 104.0))
+"""Up to so many nodes: pixels of one unit of the layout across, and between layers. Few nodes have room; between the
+layers of many there must be room for the lines."""
+
+
 def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
-    """Collect nodes, edges, classes, layout and matrices of a result."""
     probabilities = posterior.edge_probabilities.to_numpy()
     consensus = posterior.consensus_graph().adjacency
     names = [shown_name(name) for name in posterior.nodes]
@@ -73,13 +80,7 @@ def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
 
 
 def as_script(data: dict[str, Any]) -> str:
-    r"""Write JSON that cannot end the script element it stands in, nor start another one.
-
-    Examples
-    --------
-    >>> print(as_script({"name": "</script>"}))
-    {"name":"\u003c/script\u003e"}
-    """
+    """Write JSON that cannot end the script element it stands in, nor start another one."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -133,24 +134,20 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
     table = posterior.summary(min_probability=floor).head(MOST_EDGES)
     place = {name: k for k, name in enumerate(posterior.nodes)}
     parents, children = (table[end].map(place).to_numpy(dtype=int) for end in ("parent", "child"))
-    evidence = "evidence" in table and (table["evidence"] != "unknown").any()
     columns: dict[str, list[Any]] = {
         "parent": parents.tolist(),
         "child": children.tolist(),
         "probability": [kept_digits(value) for value in table["probability"]],
     }
-    columns |= {name: _figures(table, name) for name in FIGURES if table[name].notna().any()}
-    if evidence:
+    for name in FIGURES:
+        if table[name].notna().any():
+            columns[name] = [figure(value) for value in table[name].to_numpy(float, na_value=np.nan).tolist()]
+    if "evidence" in table and (table["evidence"] != "unknown").any():
         columns["evidence"] = [str(word) for word in table["evidence"]]
     by_chain = posterior.chain_probabilities
     if 1 < len(by_chain) <= MOST_CHAINS:
         columns["chains"] = np.round(by_chain[:, parents, children].T, 4).tolist()
     return {"columns": list(columns), "edges": [list(row) for row in zip(*columns.values(), strict=True)]}
-
-
-def _figures(table: pd.DataFrame, name: str) -> list[Any]:
-    """Return one column of figures: four digits, null where there is none."""
-    return [figure(float(value)) for value in table[name].to_numpy(dtype=np.float64, na_value=np.nan)]
 
 
 def figure(value: float) -> float | str | None:
@@ -192,19 +189,43 @@ def _class_rows(posterior: Posterior, listing: Listing) -> dict[str, Any]:
 
 
 def packed(matrix: Floats) -> str:
-    """Return a matrix of probabilities as text, a byte a cell.
-
-    Examples
-    --------
-    >>> packed(np.array([[0.0, 1.0]]))
-    'APo='
-    """
-    return base64.b64encode(np.rint(matrix * BYTE_STEPS).astype(np.uint8).tobytes()).decode("ascii")
+    """Return a matrix of probabilities as text, a byte per cell, in steps of 1/250."""
+    return base64.b64encode(np.rint(matrix * 250).astype(np.uint8).tobytes()).decode("ascii")
 
 
 def heat_order(consensus: NDArray[np.bool_], places: NDArray[np.int64]) -> list[int]:
     """Order nodes for the heat map: parents before their children, neighbours in the picture side by side."""
     by_place = np.lexsort((places[:, 0], places[:, 1]))
-    order = topological_order(consensus[np.ix_(by_place, by_place)])
-    ordered = by_place if order is None else by_place[order]
-    return [int(node) for node in ordered]
+    ordered: list[int] = by_place[topological_order(consensus[np.ix_(by_place, by_place)])].tolist()
+    return ordered
+
+
+# ── the picture ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def picture(names: list[str], probabilities: NDArray[np.float64], consensus: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return labels, the boxes' places and widths, and the ways of edges that are not straight, in pixels.
+
+    Edges of the consensus graph come first.
+    """
+    labels = [label(name) for name in names]
+    widths = np.array([box_width(text) for text in labels])
+    weights = np.where(consensus, 1.0 + probabilities, probabilities)
+    across, down = next((across, down) for most, across, down in SPACING if len(names) <= most)
+    layout = layered(_drawn(weights), weights, widths=widths / across)
+    scale = np.array([across, down])
+    places = np.rint(layout.xy * scale).astype(int)
+    ways = {}
+    for (parent, child), bends in layout.bends.items():
+        if f"{child}-{parent}" not in ways:  # both directions share a way
+            ways[f"{parent}-{child}"] = np.rint(bends * scale).astype(int).ravel().tolist()
+    return {"labels": labels, "places": places.tolist(), "widths": np.rint(widths).astype(int).tolist(), "ways": ways}
+
+
+def _drawn(weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Choose the edges that the layout is made for: the consensus graph and what is fairly probable, not too many."""
+    flat = np.where(np.eye(len(weights), dtype=bool), 0.0, weights).ravel()
+    heaviest = np.argsort(-flat, kind="stable")[: MOST_DRAWN_PER_NODE * len(weights)]
+    drawn = np.zeros(flat.size, dtype=bool)
+    drawn[heaviest] = flat[heaviest] >= DRAWN_FROM
+    return drawn.reshape(weights.shape)

@@ -62,13 +62,14 @@ class Axes:
         return HEIGHT - BOTTOM - (np.asarray(values) - low) / ((high - low) or 1.0) * (HEIGHT - TOP - BOTTOM)
 
     def line(self, x: Floats, y: Floats, kind: str) -> str:
-        """Draw a line through points."""
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(self.across(x), self.down(y), strict=True))
         return f'<polyline class="line {kind}" points="{points}"/>'
 
-    def frame(self, x_label: str, y_label: str, x_ticks: Sequence[float] | None = None) -> str:
-        """Draw grid lines, numbers and the names of the axes."""
-        parts = []
+    def drawing(
+        self, title: str, x_label: str, y_label: str, marks: Sequence[str], x_ticks: Sequence[float] | None = None
+    ) -> str:
+        """Put marks on grid lines, with numbers and the names of the axes; the title is what a screen reader says."""
+        parts = [f'<svg class="figure" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">']
         for value in ticks(*self.y):
             y = float(self.down(value))
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -86,18 +87,11 @@ class Axes:
             f'<text class="name" transform="translate(11 {(TOP + base) / 2:.0f}) rotate(-90)" '
             f'text-anchor="middle">{y_label}</text>'
         )
-        return "".join(parts)
+        return "".join([*parts, *marks, "</svg>"])
 
 
 def figures(record: RunRecord, edge_names: Sequence[tuple[str, str]]) -> list[Figure]:
-    """Draw the figures that a result has the material for.
-
-    Parameters
-    ----------
-    record : RunRecord
-    edge_names : sequence of (parent, child)
-        Names of the edges of `record.edge_codes`, fit to be shown.
-    """
+    """Draw the figures that a result has the material for; the names are those of `record.edge_codes`."""
     chains, draws = record.log_posterior.shape
     exact = record.exact_probabilities is not None
     made: list[Figure | None] = []
@@ -113,15 +107,16 @@ def figures(record: RunRecord, edge_names: Sequence[tuple[str, str]]) -> list[Fi
 
 
 def trace(log_posterior: Floats) -> Figure:
-    """Draw the log posterior of the stored draws, chain by chain."""
     chains, draws = log_posterior.shape
     kept = np.unique(np.linspace(0, draws - 1, min(draws, TRACE_POINTS)).astype(int))
     values = log_posterior[:, kept]
-    axes = Axes((1, draws), padded(values))
+    low, high = float(values.min()), float(values.max())
+    air = (high - low) * 0.06 or 1.0
+    axes = Axes((1, draws), (low - air, high + air))
     lines = [axes.line(kept + 1.0, row, colour(k)) for k, row in enumerate(values)]
     return Figure(
         "Log posterior of the draws",
-        drawing(axes.frame("stored draw", "log posterior") + "".join(lines), f"Traces of {chains} chains"),
+        axes.drawing(f"Traces of {chains} chains", "stored draw", "log posterior", lines),
         "Good: hairy, level bands on top of each other. Bad: a climb, a step, or chains at different heights.",
         chain_names(chains),
     )
@@ -138,10 +133,7 @@ def ranks(log_posterior: Floats) -> Figure:
     level = axes.line(np.array([0.0, 1.0]), np.ones(2), "even")
     return Figure(
         "Ranks of the log posterior",
-        drawing(
-            axes.frame("rank among the draws of all chains", "share, even = 1") + level + "".join(lines),
-            "Rank histograms",
-        ),
+        axes.drawing("Rank histograms", "rank among the draws of all chains", "share, even = 1", [level, *lines]),
         "Good: every chain near the dashed line. Bad: a chain that has too many high or low ranks.",
         chain_names(chains),
     )
@@ -153,19 +145,17 @@ def agreement(by_chain: Floats) -> Figure:
     others = (by_chain.sum(axis=0) - by_chain) / (chains - 1)
     seen = np.maximum(by_chain, others) >= 0.01  # the corner at 0, 0 holds thousands of points
     axes = Axes((0, 1), (0, 1))
-    diagonal = axes.line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "even")
-    points = []
+    marks = [axes.line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "even")]
     for chain in range(chains):
         x, y = axes.across(others[chain, seen[chain]]), axes.down(by_chain[chain, seen[chain]])
         places = sorted({(round(float(a)), round(float(b))) for a, b in zip(x, y, strict=True)})
         step = max(1, -(-len(places) * chains // MOST_POINTS))
-        marks = "".join(f"M{a} {b}h0" for a, b in places[::step])
-        points.append(f'<path class="dots {colour(chain)}" d="{marks}"/>' if marks else "")
+        dots = "".join(f"M{a} {b}h0" for a, b in places[::step])
+        marks.append(f'<path class="dots {colour(chain)}" d="{dots}"/>' if dots else "")
     return Figure(
         "Do the chains agree on the edges?",
-        drawing(
-            axes.frame("mean of the other chains", "probability in one chain") + diagonal + "".join(points),
-            "Edge probabilities chain against chain",
+        axes.drawing(
+            "Edge probabilities chain against chain", "mean of the other chains", "probability in one chain", marks
         ),
         "Each point is an edge. Good: all on the diagonal. Points far from it are edges that chains disagree on.",
         chain_names(chains),
@@ -194,7 +184,7 @@ def running(record: RunRecord, edge_names: Sequence[tuple[str, str]]) -> Figure 
         lines.append(axes.line(done, means[:, :, edge].mean(axis=0), colour(k)))
     return Figure(
         "How the least certain edges settled",
-        drawing(axes.frame("part of the run", "probability so far") + "".join(lines), "Running edge probabilities"),
+        axes.drawing("Running edge probabilities", "part of the run", "probability so far", lines),
         "Lines are means over the chains, bands reach from the lowest to the highest chain. Good: level lines, bands "
         "that close.",
         tuple(" → ".join(edge_names[edge]) for edge in chosen),
@@ -202,7 +192,6 @@ def running(record: RunRecord, edge_names: Sequence[tuple[str, str]]) -> Figure 
 
 
 def edge_numbers(numbers: NDArray[np.int64], exact: bool) -> Figure:
-    """Draw how many edges the drawn graphs have."""
     low, high = int(numbers.min()), int(numbers.max())
     step = max(1, -(-(high - low + 1) // MOST_BARS))
     bounds = np.arange(low, high + step + 1, step)
@@ -220,7 +209,7 @@ def edge_numbers(numbers: NDArray[np.int64], exact: bool) -> Figure:
     whole = [value for value in ticks(*axes.x) if float(value).is_integer()]
     return Figure(
         "How many edges the graphs have",
-        drawing(axes.frame("number of edges", "share of draws", whole) + "".join(bars), "Distribution of edge counts"),
+        axes.drawing("Distribution of edge counts", "number of edges", "share of draws", bars, whole),
         f"{'Exact draws' if exact else 'The draws'} have {low} to {high} edges, {numbers.mean():.1f} on average."
         if high > low
         else f"Every draw has {low} edges.",
@@ -228,11 +217,6 @@ def edge_numbers(numbers: NDArray[np.int64], exact: bool) -> Figure:
 
 
 # ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def drawing(inside: str, title: str) -> str:
-    """Wrap a drawing; the title is what a screen reader says."""
-    return f'<svg class="figure" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">{inside}</svg>'
 
 
 def colour(index: int) -> str:
@@ -243,13 +227,6 @@ def colour(index: int) -> str:
 def chain_names(chains: int) -> tuple[str, ...]:
     """Return names for the legend, if one is needed."""
     return tuple(f"chain {k + 1}" for k in range(chains)) if 1 < chains <= COLOURS else ()
-
-
-def padded(values: Floats) -> tuple[float, float]:
-    """Return limits around the values, with some air; the first draws of a climb still fit."""
-    low, high = float(values.min()), float(values.max())
-    air = (high - low) * 0.06 or 1.0
-    return low - air, high + air
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:

@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from rich.cells import cell_len, set_cell_size
+
 LONGEST_LABEL = 22
-"""Cells that a name may take in its box; the whole name is in the panel, the table and the tooltip."""
+"""Cells that a name may take in its box (wide characters take two); panel, table and tooltip have the whole name."""
 
 CELL = 7.0
 """Width in pixels of a Latin letter in a box."""
@@ -31,42 +33,16 @@ def shown_name(name: str) -> str:
     return clean if clean.strip() else f'"{clean}"'
 
 
-def label(name: str, longest: int = LONGEST_LABEL) -> str:
-    """Return a name cut to a length that fits its box.
-
-    Examples
-    --------
-    >>> label("a" * 30, longest=5)
-    'aaaa…'
-    """
-    if cells(name) <= longest:
+def label(name: str) -> str:
+    """Return a name cut to a length that fits its box."""
+    if cell_len(name) <= LONGEST_LABEL:
         return name
-    kept, used = [], 1
-    for character in name:
-        used += cells(character)
-        if used > longest:
-            break
-        kept.append(character)
-    return "".join(kept).rstrip() + "…"
-
-
-def cells(text: str) -> int:
-    """Count the cells that a text takes: letters one, wide characters two, accents none.
-
-    Examples
-    --------
-    >>> cells("rain"), cells("雨")
-    (4, 2)
-    """
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
+    return set_cell_size(name, LONGEST_LABEL - 1).rstrip() + "…"
 
 
 def box_width(text: str) -> float:
     """Return the width in pixels of the box around a label."""
-    return max(NARROWEST_BOX, CELL * cells(text) + BOX_PADDING)
+    return max(NARROWEST_BOX, CELL * cell_len(text) + BOX_PADDING)
 
 
 def isolated(text: str, names: Iterable[str]) -> str:

@@ -111,9 +111,7 @@ def _object(described: Any) -> str:
 def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the summary of the data's columns: headings, and a row for each column."""
     columns = list(dict(settings.get("data") or {}).get("columns") or [])
-    if not columns:
-        return [], []
-    keys = list(columns[0])
+    keys = list(columns[0]) if columns else []
     rows = [[_cell(column.get(key)) for key in keys] for column in columns[:MOST_COLUMNS]]
     return [key.replace("_", " ") for key in keys], rows
 
@@ -128,22 +126,7 @@ def _cell(value: Any) -> str:
 
 
 def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
-    """Write the Python that gives the same result from the same data.
-
-    Examples
-    --------
-    >>> settings = {"score": {"name": "BDeu", "ess": 1.0}, "draws": 0, "seed": 7}
-    >>> print(reproducing_call(settings, exact=True))
-    import parnidag
-    from parnidag import scores
-    <BLANKLINE>
-    posterior = parnidag.exact(
-        "data.csv",
-        score=scores.BDeu(ess=1.0),
-        draws=0,
-        seed=7,
-    )
-    """
+    """Write the Python that gives the same result from the same data."""
     lines = [_data_line(settings)]
     score = dict(settings.get("score") or {})
     if score.get("name") in OWN_SCORES:

@@ -31,20 +31,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """How many pairs of nodes are decided, and how."""
-
-    nodes: int
-    rows: int | None
-    sure: int
-    """Edges with probability 0.9 or more."""
-    unsettled: int
-    """Pairs joined with probability 0.9 or more, but neither direction has it alone."""
-    open: int
-    """Pairs joined with a probability between 0.1 and 0.9."""
-
-
-@dataclass(frozen=True)
 class Banner:
     """The verdict: its kind is "good", "wait" or "bad", which chooses colour and icon."""
 
@@ -64,34 +50,23 @@ class Reading:
     mark: str = ""
 
 
-def count_pairs(probabilities: NDArray[np.float64], rows: int | None) -> Counts:
-    """Sort all pairs of nodes by how sure the result is of them."""
-    upper = np.triu_indices(len(probabilities), 1)
-    larger = np.maximum(probabilities, probabilities.T)[upper]
-    return Counts(
-        nodes=len(probabilities),
-        rows=rows,
-        sure=int((larger >= SURE_FROM).sum()),
-        unsettled=int(unsettled(probabilities)[upper].sum()),
-        open=int(left_open(probabilities)[upper].sum()),
-    )
-
-
-def answer(counts: Counts) -> str:
-    """Say in two sentences what the data say."""
-    size = number_of(counts.nodes, "variable")
-    if counts.rows is not None:
-        size += f", {number_of(counts.rows, 'row')}"
-    sure = f"{number_of(counts.sure, 'edge')} with probability {SURE_FROM} or more"
-    if counts.unsettled:
-        pairs = number_of(counts.unsettled, "more pair" if counts.sure else "pair")
-        sure += f"; {pairs} joined with probability {SURE_FROM} or more, direction not settled"
-    left = number_of(counts.open, "pair") if counts.open else "no pair"
-    return f"{size}: {sure}; {left} left open (joined with probability {OPEN_FROM} to {SURE_FROM})."
+def answer(probabilities: NDArray[np.float64], rows: int | None) -> str:
+    """Say how many pairs of nodes the data decide."""
+    size = number_of(len(probabilities), "variable")
+    if rows is not None:
+        size += f", {number_of(rows, 'row')}"
+    surely = np.maximum(probabilities, probabilities.T) >= SURE_FROM
+    marked = (surely, unsettled(probabilities), left_open(probabilities))
+    sure, turned, undecided = (int(np.triu(pairs, 1).sum()) for pairs in marked)
+    decided = f"{number_of(sure, 'edge')} with probability {SURE_FROM} or more"
+    if turned:
+        pairs = number_of(turned, "more pair" if sure else "pair")
+        decided += f"; {pairs} joined with probability {SURE_FROM} or more, direction not settled"
+    left = number_of(undecided, "pair") if undecided else "no pair"
+    return f"{size}: {decided}; {left} left open (joined with probability {OPEN_FROM} to {SURE_FROM})."
 
 
 def banner(posterior: Posterior) -> Banner:
-    """Put the verdict into a coloured box."""
     diagnostics = posterior.diagnostics()
     notes = [*diagnostics.advice, *diagnostics.caveats, *_mode_notes(diagnostics.modes)]
     notes = [isolated(_sentence(note), posterior.nodes) for note in notes]
@@ -167,7 +142,7 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
             f"{_number(diagnostics.ess_log_posterior, 0)} bulk, {_number(diagnostics.ess_tail_log_posterior, 0)} tail",
             f"So many independent draws are the stored ones worth, for the middle and for the tails. Good from "
             f"{enough:.0f}.",
-            _above(diagnostics.ess_log_posterior, enough),
+            _below(enough, diagnostics.ess_log_posterior),
         ),
         Reading(
             "Fewest effective draws of an edge",
@@ -223,9 +198,7 @@ def _number(value: float | None, digits: int) -> str:
     return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
 
 
-def _below(value: float | None, limit: float) -> str:
-    return "" if value is None or math.isnan(value) else "good" if value <= limit else "bad"
-
-
-def _above(value: float | None, limit: float) -> str:
-    return "" if value is None or math.isnan(value) else "good" if value >= limit else "bad"
+def _below(low: float | None, high: float | None) -> str:
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return "good" if low <= high else "bad"
