@@ -122,7 +122,7 @@ def _of_candidates(matrix: NDArray[Any], of: Of) -> NDArray[Any]:
 
 def _steps(
     probabilities: object, truth: object, of: Of
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int, int]:
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], int, int]:
     """Count the true and the false among what is found at each threshold; also the number of both in all."""
     if of not in ("edges", "skeleton"):
         raise ParnidagError(f'of={of!r} must be "edges" or "skeleton"')

@@ -6,6 +6,7 @@ A figure that does not exist, such as the R-hat of an edge that never changed, i
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -30,21 +31,10 @@ from parnidag.results.convergence import (
 from parnidag.results.edge_table import unsure_classes
 from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
 from parnidag.results.record import RunRecord
-from parnidag.results.verdict import (
-    DISAGREEMENT_LIMIT,
-    ESS_LIMIT_PER_CHAIN,
-    RHAT_LIMIT,
-    exact_verdict,
-    group_lines,
-    judge,
-    shown,
-)
+from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT, group_lines, judge, shown
 
 WORST_EDGES = 10
-"""How many of the edges that the chains disagree on most are named."""
-
 TOP_COUNTS = (1, 10, 100)
-"""For how many of the most frequent graphs their share of the draws is given."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,18 +134,26 @@ class Diagnostics:
 
     def _about_graphs(self) -> str:
         """Say how the draws spread over graphs, and how fast they come."""
-        shares = ", ".join(f"{share:.1%} in the {_top(count)}" for count, share in self.top_graphs_mass.items())
+        shares = ", ".join(
+            f"{share:.1%} in the {'most frequent' if count == 1 else f'top {count}'}"
+            for count, share in self.top_graphs_mass.items()
+        )
         told = f"{self.distinct_graphs:,} distinct among the draws" + (f"; {shares}" if shares else "")
         speed = self.effective_draws_per_second
         return told + (f"; {short_number(speed)} effective draws a CPU second" if speed is not None else "")
 
     def __repr__(self) -> str:
-        lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
-        lines += [line for item in self.advice for line in _wrapped("advice", item)]
-        lines += [line for item in self.caveats for line in _wrapped("note", item)]
-        lines += [line for kind, text in group_lines(self.modes) for line in _wrapped(kind, text)]
-        if self.iterations is None:  # exact: there were no chains to speak of
-            return "\n".join(lines)
+        lines = [("verdict", self.verdict), *(("advice", text) for text in self.advice)]
+        lines += [*(("note", text) for text in self.caveats), *group_lines(self.modes)]
+        if self.iterations is not None:  # exact: there were no chains to speak of
+            lines += self._figures().items()
+        wrapped = [
+            textwrap.wrap(text, 80, initial_indent=f"  {label:<15} ", subsequent_indent=" " * 18)
+            for label, text in lines
+        ]
+        return "\n".join(["Diagnostics", *itertools.chain.from_iterable(wrapped)])
+
+    def _figures(self) -> dict[str, str]:
         figures = {
             "log posterior": f"R-hat {shown(self.rhat_log_posterior)}, ESS {shown(self.ess_log_posterior, 0)} bulk, "
             f"{shown(self.ess_tail_log_posterior, 0)} tail",
@@ -175,9 +173,7 @@ class Diagnostics:
                 figures[name.replace("_", " ").replace("iterations per second", "per CPU second")] = _by_chain(values)
         if self.timings:
             figures["seconds"] = ", ".join(f"{stage} {seconds:.3g}" for stage, seconds in self.timings.items())
-        for name, text in figures.items():
-            lines += _wrapped(name, text)
-        return "\n".join(lines)
+        return figures
 
 
 def _json_ready(value: Any) -> Any:
@@ -190,16 +186,8 @@ def _json_ready(value: Any) -> Any:
     return value
 
 
-def _top(count: int) -> str:
-    return "most frequent" if count == 1 else f"top {count}"
-
-
 def _by_chain(values: Sequence[float]) -> str:
     return "  ".join(short_number(value) for value in values)
-
-
-def _wrapped(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, 80, initial_indent=f"  {label:<15} ", subsequent_indent=" " * 18)
 
 
 def diagnose(record: RunRecord) -> Diagnostics:
@@ -226,8 +214,7 @@ def diagnose(record: RunRecord) -> Diagnostics:
     }
     figures |= _graph_figures(record, figures["ess_log_posterior"])
     figures["evidence_unsure"] = unsure_classes(record, chains.mean(axis=0)) if len(chains) else 0
-    verdict = exact_verdict() if record.exact_probabilities is not None else judge(record, figures, spread)
-    return Diagnostics(**figures, **_run_figures(record), **verdict)
+    return Diagnostics(**figures, **_run_figures(record), **judge(record, figures, spread))
 
 
 def _known(value: float) -> float | None:
