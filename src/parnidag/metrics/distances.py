@@ -140,7 +140,7 @@ def evaluate(probabilities: object, truth: object) -> pd.Series[float]:
     """
     import pandas as pd
 
-    from parnidag.results.summaries import consensus
+    from parnidag.graphs.consensus import consensus  # only here: it brings in the compiler
 
     matrix, true = with_truth(probabilities, truth, of_dags=True)
     figures = {f"{prefix}{name}": value for prefix, of in _CURVES for name, value in _areas(matrix, true, of).items()}
