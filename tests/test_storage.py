@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_results import bare_record
 
 from parnidag.errors import ParnidagError
 from parnidag.results import netcdf as storage
@@ -53,22 +54,9 @@ def run_record(nodes=("A", "β → γ", "naïve 数"), **changes):
 
 
 def exact_record():
-    return run_record(
-        log_posterior=np.zeros((0, 0)),
-        graph_index=np.zeros((0, 0), dtype=np.int64),
-        graph_offsets=np.zeros(1, dtype=np.int64),
-        graph_edges=np.zeros(0, dtype=np.int32),
-        edge_codes=np.zeros(0, dtype=np.int32),
-        batch_counts=np.zeros((0, 0, 0), dtype=np.int64),
-        batch_iterations=np.zeros((0, 0), dtype=np.int64),
-        best_edges=np.zeros(0, dtype=np.int32),
-        best_log_posterior=float("nan"),
-        statistics={},
-        start_offsets=None,
-        start_edges=None,
-        exact_probabilities=np.random.default_rng(2).random((3, 3)),
-        log_evidence=-1234.5678,
-    )
+    known = run_record()
+    matrix = np.random.default_rng(2).random((3, 3))
+    return bare_record(nodes=known.nodes, settings=known.settings, exact_probabilities=matrix, log_evidence=-1234.5678)
 
 
 def assert_same(found, expected):
