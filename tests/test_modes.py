@@ -231,17 +231,24 @@ def test_chains_that_stay_where_they_started(starts, by_start):
     assert ("each where it started" in " ".join(repr(found).split())) is bool(by_start)
 
 
-def test_agreement_from_a_single_start_is_weak_evidence():
-    probabilities = {"AB": 0.5, "BC": 0.99}
-    found = diagnose(record_of(probabilities, starts=[["AB"]] * CHAINS))
+@pytest.mark.parametrize(
+    ("start", "settings", "noted"),
+    [
+        (["AB"], {}, "weak evidence"),
+        (["AB"], {"start": "given"}, "weak evidence"),
+        (["AB"], {"start": "searched"}, "no search met"),
+        ([], {}, "as is common"),
+        (["BC"], {"prior": {"required_edges": 1}}, "the required edges alone, as is common"),
+    ],
+)
+def test_agreement_from_a_single_start_is_weak_evidence(start, settings, noted):
+    found = diagnose(record_of({"AB": 0.5, "BC": 0.99}, starts=[start] * CHAINS, **settings))
     assert found.converged is True
-    assert ["weak evidence" in line for line in found.advice] == [True]
-    empty = diagnose(record_of(probabilities, starts=[[]] * CHAINS))
-    assert ["as is common" in line for line in empty.advice] == [True]
-    required = diagnose(record_of(probabilities, starts=[["BC"]] * CHAINS, prior={"required_edges": 1}))
-    assert ["the required edges alone, as is common" in line for line in required.advice] == [True]
-    # the third start differs in an edge that no chain kept
-    assert diagnose(record_of(probabilities, starts=[["AB"], ["AB"], ["AB", "DE"], ["AB"]])).advice == []
+    assert [noted in line for line in found.advice] == [True]
+
+
+def test_starts_that_differ_in_an_edge_that_no_chain_kept_are_several():
+    assert diagnose(record_of({"AB": 0.5, "BC": 0.99}, starts=[["AB"], ["AB"], ["AB", "DE"], ["AB"]])).advice == []
 
 
 def test_a_lower_mode_is_called_local_and_equal_ones_are_not():
