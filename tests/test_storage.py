@@ -62,18 +62,10 @@ def exact_record():
 def assert_same(found, expected):
     for name in RunRecord.__dataclass_fields__:
         one, other = getattr(found, name), getattr(expected, name)
-        if isinstance(other, np.ndarray):
-            assert one.dtype == other.dtype, name
-            np.testing.assert_array_equal(one, other, err_msg=name)
-        elif name == "statistics":
-            assert set(one) == set(other)
-            for key, values in other.items():
-                assert one[key].dtype == values.dtype
-                np.testing.assert_array_equal(one[key], values, err_msg=key)
-        elif isinstance(other, float):
-            np.testing.assert_array_equal(one, other, err_msg=name)
-        else:
-            assert one == other, name
+        np.testing.assert_equal(one, other, err_msg=name)
+        pairs = [(one[key], other[key]) for key in other] if name == "statistics" else [(one, other)]
+        for this, that in pairs:
+            assert getattr(this, "dtype", type(this)) == getattr(that, "dtype", type(that)), name
 
 
 @pytest.mark.parametrize("make", [run_record, exact_record])
