@@ -49,25 +49,44 @@ def made_record(names, *, edges=None, chains=4, draws=60, seed=1, apart=0.0, set
     return record_of(names, graphs, rng, settings, **fields)
 
 
+def bare_record(**fields):
+    """A record with these fields; the others are as empty as they allow, and draws all of the graph without edges."""
+    fields = {"nodes": ("A", "B", "C"), "log_posterior": np.zeros((0, 0)), "edge_codes": np.zeros(0, np.int32)} | fields
+    shape = fields["log_posterior"].shape
+    known = {
+        "graph_index": np.zeros(shape, np.int64),
+        "graph_offsets": np.zeros(2 if shape[1] else 1, np.int64),
+        "graph_edges": np.zeros(0, np.int32),
+        "batch_iterations": np.zeros((shape[0], 0), np.int64),
+        "best_edges": np.zeros(0, np.int32),
+        "best_log_posterior": float("nan"),
+    } | fields
+    counts = np.zeros((*known["batch_iterations"].shape, len(known["edge_codes"])), np.int64)
+    return RunRecord(**({"batch_counts": counts} | known))
+
+
+def packed(graphs):
+    """The fields of a record that hold graphs (chain, draw, parent, child)."""
+    flat = graphs.reshape(*graphs.shape[:2], graphs.shape[2] ** 2)
+    index, offsets, edges = pack_graphs(np.nonzero(flat)[2].astype(np.int32), np.cumsum(flat.sum(axis=2)))
+    return {"graph_index": index.reshape(graphs.shape[:2]), "graph_offsets": offsets, "graph_edges": edges}
+
+
 def record_of(names, graphs, rng, settings=None, **fields):
     """The record of a run that stored every iteration, of given graphs (chain, draw, parent, child)."""
     chains, draws, n, _ = graphs.shape
-    flat = graphs.reshape(chains * draws, n * n)
-    codes = np.concatenate([np.flatnonzero(row) for row in flat]).astype(np.int32)
-    index, offsets, packed = pack_graphs(codes, np.cumsum(flat.sum(axis=1)))
+    flat, known = graphs.reshape(chains * draws, n * n), packed(graphs)
+    offsets = known["graph_offsets"]
     seen = np.flatnonzero(flat.any(axis=0)).astype(np.int32)
     values = flat.reshape(chains, BATCHES, draws // BATCHES, n * n)
     best = int(rng.integers(len(offsets) - 1))
-    known = {
+    known |= {
         "nodes": tuple(names),
-        "log_posterior": -1000.0 - 3.0 * rng.random(len(offsets) - 1)[index].reshape(chains, draws),
-        "graph_index": index.reshape(chains, draws),
-        "graph_offsets": offsets,
-        "graph_edges": packed,
+        "log_posterior": -1000.0 - 3.0 * rng.random(len(offsets) - 1)[known["graph_index"]],
         "edge_codes": seen,
         "batch_counts": values.sum(axis=2)[:, :, seen],
         "batch_iterations": np.full((chains, BATCHES), draws // BATCHES),
-        "best_edges": packed[offsets[best] : offsets[best + 1]],
+        "best_edges": known["graph_edges"][offsets[best] : offsets[best + 1]],
         "best_log_posterior": -1000.0,
         "statistics": {"acceptance": np.full(chains, 0.25), "cpu_seconds": np.full(chains, 2.0)},
         "settings": {"draws": draws, "seed": 7, "n_rows": 250, **(settings or {})},
@@ -94,20 +113,4 @@ def exact_result(names, seed=1):
     rng = np.random.default_rng(seed)
     n = len(names)
     probabilities = np.triu(rng.random((n, n)), 1)
-    empty = np.zeros((0, 0), np.int64)
-    return Posterior(
-        RunRecord(
-            nodes=tuple(names),
-            log_posterior=np.zeros((0, 0)),
-            graph_index=empty,
-            graph_offsets=np.zeros(1, np.int64),
-            graph_edges=np.zeros(0, np.int32),
-            edge_codes=np.zeros(0, np.int32),
-            batch_counts=np.zeros((0, 0, 0), np.int64),
-            batch_iterations=empty,
-            best_edges=np.zeros(0, np.int32),
-            best_log_posterior=float("nan"),
-            exact_probabilities=probabilities,
-            log_evidence=-12.25,
-        )
-    )
+    return Posterior(bare_record(nodes=tuple(names), exact_probabilities=probabilities, log_evidence=-12.25))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -12,12 +10,12 @@ from test_posterior import CHAINS, DRAWS, simulated
 from parnidag.results.convergence import bulk_ess, rank_rhat
 from parnidag.results.posterior import Posterior
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # 0.23 announces 1.0
+
 
 @pytest.fixture(scope="module")
 def arviz():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 0.23 announces 1.0
-        return pytest.importorskip("arviz")
+    return pytest.importorskip("arviz")
 
 
 @pytest.fixture(scope="module")
@@ -29,19 +27,15 @@ def test_arviz_finds_our_figures(arviz, posterior):
     """The draws as ArviZ sees them: its R-hat and ESS of the log posterior are ours."""
     draws = posterior.to_datatree()["sample_stats"].to_dataset()["lp"]
     assert draws.shape == (CHAINS, DRAWS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rhat = float(np.asarray(arviz.rhat(draws.to_dataset(name="lp"))["lp"]))
-        ess = float(np.asarray(arviz.ess(draws.to_dataset(name="lp"))["lp"]))
+    rhat = float(np.asarray(arviz.rhat(draws.to_dataset(name="lp"))["lp"]))
+    ess = float(np.asarray(arviz.ess(draws.to_dataset(name="lp"))["lp"]))
     assert rhat == pytest.approx(rank_rhat(posterior.log_posterior), rel=1e-6)
     assert ess == pytest.approx(bulk_ess(posterior.log_posterior), rel=0.02)  # its sums end a lag earlier or later
 
 
 def test_arviz_summarises_the_edges(arviz, posterior):
     data = posterior.to_datatree()["posterior"].to_dataset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        table = arviz.summary(data, var_names=["edge_count"], round_to=None if arviz.__version__ < "1" else "none")
+    table = arviz.summary(data, var_names=["edge_count"], round_to=None if arviz.__version__ < "1" else "none")
     sizes = np.diff(posterior.record.graph_offsets)[posterior.record.graph_index]
     assert float(table["mean"].iloc[0]) == pytest.approx(sizes.mean(), abs=0.01)
 
@@ -49,16 +43,14 @@ def test_arviz_summarises_the_edges(arviz, posterior):
 def test_the_tree_goes_to_arviz_as_a_whole(arviz, posterior):
     """As the docstring of `to_datatree` says: ArviZ 1.x works on the tree itself, 0.23 after `from_datatree`."""
     tree = posterior.to_datatree()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if arviz.__version__ >= "1":
-            table = arviz.summary(tree)
-        else:
-            read = arviz.from_datatree(tree)
-            assert {"posterior", "sample_stats", "edges"} <= set(read.groups())
-            table = arviz.summary(read, round_to="none")
-            with pytest.raises(TypeError):  # when this works, the docstring can be shorter
-                arviz.summary(tree)
+    if arviz.__version__ >= "1":
+        table = arviz.summary(tree)
+    else:
+        read = arviz.from_datatree(tree)
+        assert {"posterior", "sample_stats", "edges"} <= set(read.groups())
+        table = arviz.summary(read, round_to="none")
+        with pytest.raises(TypeError):  # when this works, the docstring can be shorter
+            arviz.summary(tree)
     assert {"present[A → B]", "edge_count"} <= set(table.index)
     share = posterior.graphs[:, :, 0, 1].mean()
     assert float(table["mean"]["present[A → B]"]) == pytest.approx(share, abs=0.01)

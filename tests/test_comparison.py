@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from test_posterior import NODES, changed, exact_record, simulated
+from test_posterior import NODES, exact_record, simulated
 
 from parnidag.errors import ParnidagError
 from parnidag.results.compare import compare, root_mean_square
@@ -47,7 +49,7 @@ def test_nodes_are_matched_by_name():
 
 
 def test_different_nodes_are_refused_by_name():
-    other = Posterior(changed(simulated()[0], nodes=("A", "B", "C", "E")))
+    other = Posterior(replace(simulated()[0], nodes=("A", "B", "C", "E")))
     with pytest.raises(ParnidagError, match=r"^second: must be on the same nodes as first; only one of them has D, E"):
         compare(Posterior(simulated()[0]), other)
 
@@ -62,7 +64,7 @@ def reordered(record, order):
 
     graphs = np.split(moved(record.graph_edges), record.graph_offsets[1:-1])
     rank = np.argsort(moved(record.edge_codes))
-    return changed(
+    return replace(
         record,
         nodes=tuple(record.nodes[k] for k in order),
         graph_edges=np.concatenate([np.sort(graph) for graph in graphs]),

@@ -85,11 +85,6 @@ def test_chains_frozen_apart_have_infinite_rhat_and_few_effective_draws():
     np.testing.assert_allclose(edge_ess(np.array([0.5]), mcse, iterations.sum()), 3.0)
 
 
-def test_a_single_chain_that_switches_half_way_has_infinite_rhat():
-    counts = np.array([[[BATCH]] * 10 + [[0]] * 10])
-    assert edge_rhat(counts, np.full((1, 20), BATCH)) == [np.inf]
-
-
 def test_mcse_of_independent_draws_is_the_binomial_one():
     edges = 300
     probabilities = np.random.default_rng(6).uniform(0.1, 0.9, edges)

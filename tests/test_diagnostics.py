@@ -5,45 +5,39 @@ import math
 
 import numpy as np
 import pytest
+from made_results import bare_record
+from test_convergence import BATCH, BATCHES, CHAINS, bernoulli_counts
 
 from parnidag.results.convergence import bulk_ess, rank_rhat
-from parnidag.results.diagnostics import RHAT_LIMIT, Diagnostics, diagnose
-from parnidag.results.record import RunRecord
-
-CHAINS, BATCHES, BATCH = 4, 20, 500
-
-
-def bernoulli_counts(rng, probabilities, chains=CHAINS):
-    """Batch counters of independent draws; `probabilities` is (edge,) or (chain, 1, edge)."""
-    shape = (chains, BATCHES, np.shape(probabilities)[-1])
-    return rng.binomial(BATCH, np.broadcast_to(probabilities, shape)), np.full((chains, BATCHES), BATCH)
+from parnidag.results.diagnostics import RHAT_LIMIT, diagnose
 
 
 def record_of(counts, iterations, log_posterior, **changes):
     """A record of a run on three nodes whose stored graphs do not matter."""
-    edges = counts.shape[2]
-    fields = {
-        "nodes": ("A", "B", "C"),
-        "log_posterior": log_posterior,
-        "graph_index": np.zeros(log_posterior.shape, dtype=np.int64),
-        "graph_offsets": np.zeros(2, dtype=np.int64),
-        "graph_edges": np.zeros(0, dtype=np.int32),
-        "edge_codes": np.array([1, 2, 5], dtype=np.int32)[:edges],
-        "batch_counts": counts,
-        "batch_iterations": iterations,
-        "best_edges": np.zeros(0, dtype=np.int32),
-        "best_log_posterior": 0.0,
-    }
-    return RunRecord(**(fields | changes))
+    codes = np.array([1, 2, 5], dtype=np.int32)[: counts.shape[2]]
+    counted = {"edge_codes": codes, "batch_counts": counts, "batch_iterations": iterations}
+    return bare_record(log_posterior=log_posterior, **counted, **changes)
 
 
 def settled_log_posterior(chains=CHAINS, draws=500):
     return np.random.default_rng(17).normal(size=(chains, draws))
 
 
+def diagnosed(probabilities=(0.2, 0.5, 0.7), log_posterior=None, chains=CHAINS, **changes):
+    """What is said of chains that see three edges, independently, with these probabilities."""
+    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.asarray(probabilities), chains)
+    draws = settled_log_posterior(chains) if log_posterior is None else log_posterior
+    return diagnose(record_of(counts, iterations, draws, **changes))
+
+
+def diagnosed_still(log_posterior):
+    """What is said of chains that never move."""
+    counts, iterations = np.full((CHAINS, BATCHES, 2), BATCH), np.full((CHAINS, BATCHES), BATCH)
+    return diagnose(record_of(counts, iterations, log_posterior))
+
+
 def test_good_chains_are_called_converged():
-    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 1.0]))
-    found = diagnose(record_of(counts, iterations, settled_log_posterior()))
+    found = diagnosed([0.2, 0.5, 1.0])
     assert found.converged is True
     assert found.verdict.startswith("converged: 4 chains agree")
     assert found.advice == []
@@ -55,8 +49,7 @@ def test_good_chains_are_called_converged():
 def test_chains_frozen_apart_are_not_converged_and_the_edge_is_named():
     probabilities = np.tile([0.2, 0.5, 1.0], (CHAINS, 1, 1))
     probabilities[3, 0, 2] = 0.0
-    counts, iterations = bernoulli_counts(np.random.default_rng(19), probabilities)
-    found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings={"draws": 500}))
+    found = diagnosed(probabilities)
     assert found.converged is False
     modes = "chains sit in 2 separated modes (chains 1, 2 and 3 | 4), at nodes B and C"
     assert found.verdict == f"not converged: {modes}"
@@ -70,8 +63,7 @@ def test_chains_frozen_apart_are_not_converged_and_the_edge_is_named():
 def test_chains_that_disagree_but_move_should_run_longer():
     probabilities = np.tile([0.2, 0.5, 1.0], (CHAINS, BATCHES, 1))
     probabilities[3, BATCHES // 2 :, 2] = 0.0
-    counts, iterations = bernoulli_counts(np.random.default_rng(19), probabilities)
-    found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings={"draws": 500}))
+    found = diagnosed(probabilities, settings={"draws": 500})
     assert found.converged is False
     assert found.verdict == "not converged: chains disagree on 1 edge, by up to 0.50"
     assert [group.kind for group in found.modes] == ["slow"]
@@ -80,39 +72,33 @@ def test_chains_that_disagree_but_move_should_run_longer():
 
 
 def test_a_log_posterior_that_has_not_settled_is_not_converged():
-    counts, iterations = bernoulli_counts(np.random.default_rng(20), np.array([0.2, 0.5, 0.7]))
-    climbing = settled_log_posterior() + np.linspace(0, 5, 500)
-    found = diagnose(record_of(counts, iterations, climbing))
+    found = diagnosed(log_posterior=settled_log_posterior() + np.linspace(0, 5, 500))
     assert found.converged is False
     assert "log posterior" in found.verdict
     assert "tune" in found.advice[0]
 
 
 def test_one_chain_cannot_be_known():
-    counts, iterations = bernoulli_counts(np.random.default_rng(21), np.array([0.2, 0.5, 0.7]), chains=1)
-    found = diagnose(record_of(counts, iterations, settled_log_posterior(1)))
+    found = diagnosed(chains=1)
     assert found.converged is None
     assert found.verdict.startswith("cannot be known")
     assert "chains=4" in found.advice[0]
-    assert found.disagreement_max is None
-    assert found.disagreement_rms is None
-    assert found.worst_edges == []
+    assert (found.disagreement_max, found.disagreement_rms, found.worst_edges) == (None, None, [])
     assert found.rhat_log_posterior < RHAT_LIMIT
 
 
 def test_one_chain_whose_halves_differ_is_not_converged():
     counts = np.array([[[BATCH]] * 10 + [[0]] * 10])
     found = diagnose(record_of(counts, np.full((1, 20), BATCH), settled_log_posterior(1)))
-    assert found.converged is False
+    assert (found.converged, found.rhat_edges_max) == (False, math.inf)
 
 
 def test_few_effective_draws_are_too_short_to_say():
-    counts, iterations = bernoulli_counts(np.random.default_rng(22), np.array([0.2, 0.5, 0.7]))
     # The same slow wave in every chain: halves agree exactly, but an oscillation of four periods is few draws.
     wave = np.tile(np.sin(np.arange(400) * 2 * math.pi / 100), (CHAINS, 1))
     assert bulk_ess(wave) < 50 * CHAINS
     for draws in (settled_log_posterior(CHAINS, 3), wave):
-        found = diagnose(record_of(counts, iterations, draws, settings={"draws": 400}))
+        found = diagnosed(log_posterior=draws, settings={"draws": 400})
         assert found.converged is None
         assert found.verdict.startswith("too short")
         assert "draws=1600" in found.advice[0]
@@ -120,42 +106,33 @@ def test_few_effective_draws_are_too_short_to_say():
 
 @pytest.mark.parametrize(("draws", "converged"), [(4, None), (49, None), (50, True)])
 def test_draws_that_all_score_the_same_must_not_be_too_few(draws, converged):
-    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 1.0]))
-    assert diagnose(record_of(counts, iterations, np.zeros((CHAINS, draws)))).converged is converged
+    assert diagnosed(log_posterior=np.zeros((CHAINS, draws))).converged is converged
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_a_log_posterior_that_is_no_number_is_a_problem(value):
-    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 1.0]))
     draws = settled_log_posterior()
     draws[1, 7] = value
-    found = diagnose(record_of(counts, iterations, draws))
+    found = diagnosed(log_posterior=draws)
     assert found.converged is False
     assert "no finite number" in found.verdict
 
 
 def test_chains_that_never_moved_prove_nothing():
-    counts = np.full((CHAINS, BATCHES, 2), BATCH)
-    found = diagnose(record_of(counts, np.full((CHAINS, BATCHES), BATCH), np.full((CHAINS, 100), -10.0)))
+    found = diagnosed_still(np.full((CHAINS, 100), -10.0))
     assert found.converged is None
     assert "no chain ever left" in found.verdict
-    assert found.rhat_edges_max is None
-    assert found.ess_edges_min is None
-    assert found.rhat_log_posterior is None
+    assert (found.rhat_edges_max, found.ess_edges_min, found.rhat_log_posterior) == (None, None, None)
 
 
 def test_the_verdict_does_not_mistake_rounding_for_disagreement():
-    counts = np.full((CHAINS, BATCHES, 2), BATCH)
     rounded = np.full((CHAINS, 100), -1234.5) + 2.3e-13 * np.arange(CHAINS)[:, None]
     assert rank_rhat(rounded) == math.inf
-    found = diagnose(record_of(counts, np.full((CHAINS, BATCHES), BATCH), rounded))
-    assert found.converged is None
-    assert found.rhat_log_posterior is None
-    assert found.rhat_log_posterior is None
+    found = diagnosed_still(rounded)
+    assert (found.converged, found.rhat_log_posterior) == (None, None)
 
 
 def test_figures_of_the_run_are_carried_over():
-    counts, iterations = bernoulli_counts(np.random.default_rng(23), np.array([0.5]))
     statistics = {
         "acceptance": np.array([0.1, 0.2, 0.3, 0.4]),
         "iterations": np.full(4, 10_000),
@@ -163,27 +140,21 @@ def test_figures_of_the_run_are_carried_over():
         "cpu_seconds": np.array([1.0, 2.0, 3.0, 4.0]),
     }
     settings = {"timings": {"prepare": 0.5, "sample": 10}, "interrupted": True}
-    record = record_of(counts, iterations, settled_log_posterior(), statistics=statistics, settings=settings)
-    found = diagnose(record)
+    found = diagnosed(statistics=statistics, settings=settings)
     assert found.acceptance == [0.1, 0.2, 0.3, 0.4]
     assert found.iterations_per_second == [12_000, 6_000, 4_000, 3_000]
     assert found.omega is None
     assert found.timings == {"prepare": 0.5, "sample": 10.0}
     assert any("interrupted" in line for line in found.advice)
-    without = diagnose(record_of(counts, iterations, settled_log_posterior()))
-    assert without.iterations == [BATCHES * BATCH] * CHAINS
-    assert without.iterations_per_second is None
+    without = diagnosed()
+    assert (without.iterations, without.iterations_per_second) == ([BATCHES * BATCH] * CHAINS, None)
 
 
 def test_representation_fits_a_terminal_and_never_says_nan():
     names = ("a very long name of a measured column " * 3, "B", "C")
     probabilities = np.array([1.0, 0.5, 0.0, 0.5])[:, None, None] * np.ones(3)
-    counts, iterations = bernoulli_counts(np.random.default_rng(25), probabilities)
     statistics = {"acceptance": np.full(4, 1 / 3), "omega": np.array([1e-5, np.nan, 2.0, 3e9])}
-    found = diagnose(record_of(counts, iterations, settled_log_posterior(), nodes=names, statistics=statistics))
-    text = repr(found)
-    assert isinstance(found, Diagnostics)
-    assert str(found) == text
+    text = repr(diagnosed(probabilities, nodes=names, statistics=statistics))
     assert max(map(len, text.splitlines())) <= 80
     assert "nan" not in text.lower().replace("a very long name", "")
     assert "not converged" in text
@@ -192,25 +163,10 @@ def test_representation_fits_a_terminal_and_never_says_nan():
 
 @pytest.mark.parametrize("chains", [1, 4, 30])
 def test_moves_are_shown_with_their_acceptance(chains):
-    counts, iterations = bernoulli_counts(np.random.default_rng(26), np.array([0.2, 0.5, 0.7]), chains)
     names = ("parni", "add", "delete", "reverse", "exchange", "edge_reversal")
     statistics = {f"{name}_acceptance": np.full(chains, 0.12345) for name in names}
     statistics |= {"acceptance": np.full(chains, 0.1), "edge_reversal_outside": np.full(chains, 0.01)}
-    found = diagnose(record_of(counts, iterations, settled_log_posterior(chains), statistics=statistics))
+    found = diagnosed(chains=chains, statistics=statistics)
     assert max(map(len, repr(found).splitlines())) <= 80
     assert "0.123 (1.0% off tables)" in " ".join(repr(found).split())
     json.dumps(found.to_dict(), allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    ("settings", "noted"),
-    [({"start": "searched"}, "no search met"), ({"start": "given"}, "weak evidence"), ({}, "weak evidence")],
-)
-def test_one_start_is_weak_evidence_also_if_searches_found_it(settings, noted):
-    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 0.7]))
-    starts = {"start_offsets": np.arange(CHAINS + 1), "start_edges": np.full(CHAINS, 5, np.int32)}
-    found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings=settings, **starts))
-    assert found.converged is True
-    assert [noted in line for line in found.advice] == [True]
-    apart = starts | {"start_edges": np.array([5, 5, 5, 1], np.int32)}
-    assert diagnose(record_of(counts, iterations, settled_log_posterior(), settings=settings, **apart)).advice == []

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from test_posterior import changed, exact_record, simulated
+from test_posterior import exact_record, simulated
 
 import parnidag
 from parnidag.results.edge_table import BAYES_FACTOR_LIMIT
@@ -27,27 +29,25 @@ def test_evidence_is_the_change_of_odds_from_the_prior_marginal():
     assert table["bayes_factor"]["D"] == pytest.approx(0.1, rel=1e-6)
 
 
-def test_the_same_probability_is_evidence_or_not_depending_on_the_prior():
-    table = with_prior([0.3, 0.3, 0.3], [0.01, 0.3, 0.9])
-    assert table["evidence"].to_dict() == {"B": "included", "C": "inconclusive", "D": "excluded"}
-
-
-def test_certain_edges_have_extreme_factors_but_no_nan():
-    table = with_prior([1.0, 0.0, 0.5], 0.1)
-    assert table["bayes_factor"]["B"] == np.inf
-    assert table["bayes_factor"]["C"] == 0
-    assert table["evidence"].to_dict() == {"B": "included", "C": "excluded", "D": "inconclusive"}
-
-
-def test_what_the_prior_decides_is_not_evidence():
-    table = with_prior([1.0, 0.0, 0.5], [1.0, 0.0, 0.5])
-    assert table["evidence"].to_dict() == {"B": "required", "C": "forbidden", "D": "inconclusive"}
-    assert table["bayes_factor"].isna().to_dict() == {"B": True, "C": True, "D": False}
+@pytest.mark.parametrize(
+    ("probabilities", "prior", "factors", "evidence"),
+    [
+        ([0.3, 0.3, 0.3], [0.01, 0.3, 0.9], [99 * 3 / 7, 1, 1 / 21], ["included", "inconclusive", "excluded"]),
+        ([1.0, 0.0, 0.5], 0.1, [np.inf, 0, 9], ["included", "excluded", "inconclusive"]),
+        # What the prior decides is not evidence.
+        ([1.0, 0.0, 0.5], [1.0, 0.0, 0.5], [np.nan, np.nan, 1], ["required", "forbidden", "inconclusive"]),
+    ],
+)
+def test_the_same_probability_is_evidence_or_not_depending_on_the_prior(probabilities, prior, factors, evidence):
+    table = with_prior(probabilities, prior).loc[["B", "C", "D"]]
+    assert table["evidence"].tolist() == evidence
+    assert table["bayes_factor"].isna().tolist() == np.isnan(factors).tolist()
+    assert table["bayes_factor"].to_numpy(float, na_value=np.nan) == pytest.approx(factors, nan_ok=True)
 
 
 def test_older_results_do_not_know_their_prior():
     record, _ = simulated()
-    table = Posterior(changed(record, prior_probabilities=None)).summary()
+    table = Posterior(replace(record, prior_probabilities=None)).summary()
     assert set(table["evidence"]) == {"unknown"}
     assert table["prior"].isna().all()
     assert Posterior(record).prior_probabilities is None
@@ -57,12 +57,12 @@ def test_older_results_do_not_know_their_prior():
 def test_a_run_bounds_what_it_never_saw_by_its_length():
     """Always or never in m iterations: as if in all but half of one, or in half of one."""
     record, _ = simulated()
-    table = Posterior(changed(record, prior_probabilities=np.full((4, 4), 0.25))).summary(0)
+    table = Posterior(replace(record, prior_probabilities=np.full((4, 4), 0.25))).summary(0)
     table = table.set_index(["parent", "child"])
     iterations = record.batch_iterations.sum()
     assert table["bayes_factor"]["D", "A"] == pytest.approx(3 * 0.5 / (iterations - 0.5))
     assert table["bayes_factor"]["B", "D"] == pytest.approx(3 * (iterations - 0.5) / 0.5)
-    short = changed(
+    short = replace(
         record,
         prior_probabilities=np.full((4, 4), 0.25),
         log_posterior=record.log_posterior[:1],
@@ -99,6 +99,6 @@ def test_classes_within_error_are_counted():
     p = Posterior(record).edge_probabilities.to_numpy()
     at_limit = np.full((4, 4), 0.5)
     at_limit[0, 2] = p[0, 2] / (p[0, 2] + 10 * (1 - p[0, 2]))  # its Bayes factor is 10 exactly
-    assert Posterior(changed(record, prior_probabilities=at_limit)).diagnostics().evidence_unsure >= 1
+    assert Posterior(replace(record, prior_probabilities=at_limit)).diagnostics().evidence_unsure >= 1
     clear = np.where(p > 0.5, 0.01, 0.99)
-    assert Posterior(changed(record, prior_probabilities=clear)).diagnostics().evidence_unsure == 0
+    assert Posterior(replace(record, prior_probabilities=clear)).diagnostics().evidence_unsure == 0

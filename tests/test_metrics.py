@@ -287,6 +287,17 @@ def test_evaluate_says_what_is_undefined():
         assert not math.isnan(open_truth["consensus_parent_distance"])
 
 
+@pytest.mark.parametrize(("back", "refused"), [(0.4, False), (0.4 + 1e-12, False), (0.41, True), (0.9, True)])
+def test_two_directions_cannot_be_more_probable_than_certain(back, refused):
+    probabilities, truth = [[0, 0.6, 0], [back, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    assert metrics.area(metrics.roc_curve(probabilities, truth)) == 1.0 - 0.2 * (back > 0.6)  # any scores will do
+    if refused:
+        with pytest.raises(ParnidagError, match=r"^probabilities: X0 → X1 and X1 → X0 add up to 1"):
+            metrics.evaluate(probabilities, truth)
+    else:
+        assert metrics.evaluate(probabilities, truth)["median_shd"] == 0
+
+
 def test_evaluate_without_gadjid_leaves_its_distances_out(monkeypatch):
     monkeypatch.setattr(distances, "has_gadjid", lambda: False)
     found = metrics.evaluate(np.array([[0, 0.9], [0, 0]]), np.array([[0, 1], [0, 0]]))

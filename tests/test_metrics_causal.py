@@ -7,16 +7,12 @@ import networkx as nx
 import numpy as np
 import pytest
 from dags import all_dags
+from test_metrics import CHAIN, COLLIDER, FORK, NAMES
 
 from parnidag import metrics
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph, as_graph
 from parnidag.metrics.causal import has_gadjid, is_cpdag
-
-NAMES = ("a", "b", "c")
-FORK = [("a", "b"), ("a", "c")]
-COLLIDER = [("b", "a"), ("c", "a")]
-CHAIN = [("a", "b"), ("b", "c")]
 
 gadjid_only = pytest.mark.skipif(not has_gadjid(), reason="gadjid is not installed: pip install '.[metrics]'")
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_results import bare_record
 
 from parnidag.results.diagnostics import DISAGREEMENT_LIMIT, diagnose
 from parnidag.results.modes import _gaps, _groups, _heights, find_modes, gap_sides
-from parnidag.results.record import RunRecord
 
 NODES = ("A", "B", "C", "D", "E")
 CHAINS, BATCHES, BATCH = 4, 20, 1000
@@ -42,17 +42,12 @@ def record_of(probabilities, *, seed=1, iterations=None, log_posterior=None, sta
         codes = [np.sort([code(edge) for edge in start]).astype(np.int32) for start in starts]
         fields["start_offsets"] = np.cumsum([0, *map(len, codes)])
         fields["start_edges"] = np.concatenate(codes)
-    return RunRecord(
+    return bare_record(
         nodes=NODES,
         log_posterior=log_posterior,
-        graph_index=np.zeros(log_posterior.shape, dtype=np.int64),
-        graph_offsets=np.zeros(2, dtype=np.int64),
-        graph_edges=np.zeros(0, dtype=np.int32),
         edge_codes=np.array([code(name) for name in names], dtype=np.int32),
         batch_counts=counts,
         batch_iterations=iterations,
-        best_edges=np.zeros(0, dtype=np.int32),
-        best_log_posterior=0.0,
         settings=settings,
         **fields,
     )
@@ -236,17 +231,24 @@ def test_chains_that_stay_where_they_started(starts, by_start):
     assert ("each where it started" in " ".join(repr(found).split())) is bool(by_start)
 
 
-def test_agreement_from_a_single_start_is_weak_evidence():
-    probabilities = {"AB": 0.5, "BC": 0.99}
-    found = diagnose(record_of(probabilities, starts=[["AB"]] * CHAINS))
+@pytest.mark.parametrize(
+    ("start", "settings", "noted"),
+    [
+        (["AB"], {}, "weak evidence"),
+        (["AB"], {"start": "given"}, "weak evidence"),
+        (["AB"], {"start": "searched"}, "no search met"),
+        ([], {}, "as is common"),
+        (["BC"], {"prior": {"required_edges": 1}}, "the required edges alone, as is common"),
+    ],
+)
+def test_agreement_from_a_single_start_is_weak_evidence(start, settings, noted):
+    found = diagnose(record_of({"AB": 0.5, "BC": 0.99}, starts=[start] * CHAINS, **settings))
     assert found.converged is True
-    assert ["weak evidence" in line for line in found.advice] == [True]
-    empty = diagnose(record_of(probabilities, starts=[[]] * CHAINS))
-    assert ["as is common" in line for line in empty.advice] == [True]
-    required = diagnose(record_of(probabilities, starts=[["BC"]] * CHAINS, prior={"required_edges": 1}))
-    assert ["the required edges alone, as is common" in line for line in required.advice] == [True]
-    # the third start differs in an edge that no chain kept
-    assert diagnose(record_of(probabilities, starts=[["AB"], ["AB"], ["AB", "DE"], ["AB"]])).advice == []
+    assert [noted in line for line in found.advice] == [True]
+
+
+def test_starts_that_differ_in_an_edge_that_no_chain_kept_are_several():
+    assert diagnose(record_of({"AB": 0.5, "BC": 0.99}, starts=[["AB"], ["AB"], ["AB", "DE"], ["AB"]])).advice == []
 
 
 def test_a_lower_mode_is_called_local_and_equal_ones_are_not():
@@ -287,17 +289,12 @@ def test_words_stay_short_however_many_nodes_and_chains():
     counts = np.zeros((chains, BATCHES, n - 1), np.int64)
     for chain in range(chains):
         counts[chain, :, chain] = BATCH * 100
-    record = RunRecord(
+    record = bare_record(
         nodes=names,
         log_posterior=np.random.default_rng(8).normal(size=(chains, 500)),
-        graph_index=np.zeros((chains, 500), np.int64),
-        graph_offsets=np.zeros(2, np.int64),
-        graph_edges=np.zeros(0, np.int32),
         edge_codes=(np.arange(n - 1) * n + np.arange(1, n)).astype(np.int32),
         batch_counts=counts,
         batch_iterations=np.full((chains, BATCHES), BATCH * 100),
-        best_edges=np.zeros(0, np.int32),
-        best_log_posterior=0.0,
     )
     found = diagnose(record)
     assert len(found.chain_groups) == chains

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from test_posterior import NODES, changed, exact_record, simulated
+from test_posterior import NODES, exact_record, simulated
 
 import parnidag
 from parnidag.results.posterior import Posterior
@@ -47,7 +48,7 @@ def test_a_result_shows_its_verdict_and_edges():
 
 @pytest.mark.parametrize("record", [simulated()[0], exact_record()])
 def test_names_of_a_result_are_text(record):
-    seen = Seen(Posterior(changed(record, nodes=HOSTILE))._repr_html_())
+    seen = Seen(Posterior(replace(record, nodes=HOSTILE))._repr_html_())
     assert not {"script", "img"} & seen.tags
     assert HOSTILE[0] in seen.words
 

@@ -59,11 +59,6 @@ def test_inconsistent_records_are_refused(changes, message):
         RunRecord(**(FIELDS | changes))
 
 
-def test_a_consistent_record_is_taken_as_it_is():
-    record = RunRecord(**FIELDS)
-    assert all(getattr(record, name) is value for name, value in FIELDS.items())
-
-
 def test_where_chains_started_is_known_or_not():
     record = RunRecord(**FIELDS, start_offsets=np.array([0, 2]), start_edges=np.array([1, 5], dtype=np.int32))
     assert record.start_of(0).tolist() == [1, 5]

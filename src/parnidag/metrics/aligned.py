@@ -12,6 +12,9 @@ from parnidag.graphs.graph import Graph, checked_nodes, graph_of, own_nodes
 from parnidag.graphs.matrices import is_probability, labelled
 from parnidag.graphs.read import Reading, read_graph, settle
 
+_SLACK = 1e-9
+"""How far rounding may take a sum of two probabilities above 1."""
+
 
 def paired(graph: object, truth: object) -> tuple[Graph, Graph]:
     """Read two graphs, of any form that `as_graph` takes, on common nodes.
@@ -24,11 +27,22 @@ def paired(graph: object, truth: object) -> tuple[Graph, Graph]:
     return graph_of(readings[0], nodes, "graph"), graph_of(readings[1], nodes, "truth")
 
 
-def with_truth(probabilities: object, truth: object) -> tuple[NDArray[np.float64], Graph]:
-    """Read edge probabilities, or a result that has them, and a true graph on common nodes."""
+def with_truth(probabilities: object, truth: object, of_dags: bool = False) -> tuple[NDArray[np.float64], Graph]:
+    """Read edge probabilities, or a result that has them, and a true graph on common nodes.
+
+    Curves take any scores from 0 to 1; probabilities `of_dags` are refused if a pair has both directions too often.
+    """
     scored, true = _probability_reading(probabilities), read_graph(truth, "truth")
     nodes = _common_nodes(scored, true, "probabilities")
-    return settle(scored, nodes, "probabilities").astype(np.float64), graph_of(true, nodes, "truth")
+    matrix = settle(scored, nodes, "probabilities").astype(np.float64)
+    both = matrix + matrix.T
+    if of_dags and both.max(initial=0.0) > 1.0 + _SLACK:
+        i, j = np.unravel_index(both.argmax(), both.shape)
+        raise ParnidagError(
+            f"probabilities: {nodes[i]} → {nodes[j]} and {nodes[j]} → {nodes[i]} add up to {both[i, j]:.6g}; "
+            "no DAG has both, so they can be 1 together at most"
+        )
+    return matrix, graph_of(true, nodes, "truth")
 
 
 def _probability_reading(value: Any) -> Reading:

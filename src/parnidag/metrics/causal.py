@@ -12,12 +12,6 @@ from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import paired
 
-_DIRECTION = "from row to column"
-"""What gadjid calls [i, j] = i → j."""
-
-_UNDIRECTED = 2
-"""What gadjid writes for an undirected edge."""
-
 
 def sid(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the structural intervention distance: wrong causal effects among the n(n − 1) that `graph` implies.
@@ -55,7 +49,7 @@ def parent_distance(graph: object, truth: object, normalise: bool = False) -> fl
     graph, truth
         DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
-        Return the share of wrong effects instead of their number.
+        As in `sid`.
 
     Examples
     --------
@@ -68,12 +62,7 @@ def parent_distance(graph: object, truth: object, normalise: bool = False) -> fl
 def ancestor_distance(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the ancestor adjustment distance: as `sid`, but adjusting for all ancestors, which only orders nodes.
 
-    Parameters
-    ----------
-    graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
-    normalise : bool, default False
-        Return the share of wrong effects instead of their number.
+    Arguments are those of `parent_distance`.
 
     Examples
     --------
@@ -86,12 +75,7 @@ def ancestor_distance(graph: object, truth: object, normalise: bool = False) -> 
 def oset_distance(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the optimal adjustment distance: as `sid`, but adjusting for the set that estimates with the least error.
 
-    Parameters
-    ----------
-    graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
-    normalise : bool, default False
-        Return the share of wrong effects instead of their number.
+    Arguments are those of `parent_distance`.
 
     Examples
     --------
@@ -102,7 +86,6 @@ def oset_distance(graph: object, truth: object, normalise: bool = False) -> floa
 
 
 def has_gadjid() -> bool:
-    """Is the library installed that computes these distances?"""
     return importlib.util.find_spec("gadjid") is not None
 
 
@@ -131,7 +114,7 @@ def _distance(name: str, graph: object, truth: object, normalise: bool) -> float
     if len(true.nodes) < 2:
         return 0.0 if normalise else 0
     matrices = [_for_gadjid(true, "truth", name), _for_gadjid(guess, "graph", name)]
-    share, mistakes = getattr(gadjid, name)(*matrices, edge_direction=_DIRECTION)
+    share, mistakes = getattr(gadjid, name)(*matrices, edge_direction="from row to column")  # [i, j] is i → j
     return float(share) if normalise else int(mistakes)
 
 
@@ -145,7 +128,7 @@ def _for_gadjid(graph: Graph, argument: str, name: str) -> NDArray[np.int8]:
         raise ParnidagError(f"{argument}: sid is defined for DAGs, not for CPDAGs; use parent_distance")
     if not is_cpdag(graph):
         raise ParnidagError(f"{argument}: it has undirected edges, but is not the CPDAG of any DAG")
-    return np.where(graph.adjacency & graph.adjacency.T, _UNDIRECTED, graph.adjacency).astype(np.int8)
+    return np.where(graph.adjacency & graph.adjacency.T, 2, graph.adjacency).astype(np.int8)  # 2: undirected
 
 
 def _some_dag(adjacency: NDArray[np.bool_]) -> NDArray[np.bool_] | None:

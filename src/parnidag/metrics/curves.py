@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +71,7 @@ def roc_curve(probabilities: object, truth: object, of: Of = "edges") -> RocCurv
 def precision_recall_curve(probabilities: object, truth: object, of: Of = "edges") -> PrecisionRecallCurve:
     """Return precision and recall over all thresholds.
 
-    Parameters
-    ----------
-    probabilities
-        A `Posterior`, or a matrix or data frame of edge probabilities: rows are parents, columns children.
-    truth
-        The true graph, in any form that `parnidag.as_graph` takes; it needs an edge, and a pair without one.
-    of : {"edges", "skeleton"}, default "edges"
-        As in `roc_curve`.
+    Arguments are those of `roc_curve`.
 
     Returns
     -------
@@ -118,15 +111,18 @@ def area(curve: RocCurve | PrecisionRecallCurve) -> float:
 
 def candidates(truth: Graph, of: Of) -> NDArray[np.bool_]:
     """Return for every candidate, an edge or a pair, whether it is true."""
-    off_diagonal = ~np.eye(len(truth.nodes), dtype=bool)
-    if of == "edges":
-        return np.asarray(truth.adjacency[off_diagonal])
-    return np.asarray((truth.adjacency | truth.adjacency.T)[np.triu(off_diagonal)])
+    return np.asarray(_of_candidates(truth.adjacency, of))
+
+
+def _of_candidates(matrix: NDArray[Any], of: Of) -> NDArray[Any]:
+    """Take the entries of all edges, or the sums of both directions of all pairs (of truth values: either)."""
+    off_diagonal = ~np.eye(len(matrix), dtype=bool)
+    return matrix[off_diagonal] if of == "edges" else (matrix + matrix.T)[np.triu(off_diagonal)]
 
 
 def _steps(
     probabilities: object, truth: object, of: Of
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int, int]:
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], int, int]:
     """Count the true and the false among what is found at each threshold; also the number of both in all."""
     if of not in ("edges", "skeleton"):
         raise ParnidagError(f'of={of!r} must be "edges" or "skeleton"')
@@ -138,11 +134,6 @@ def _steps(
     negatives = len(true) - positives
     if not positives or not negatives:
         raise ParnidagError(f"truth: it has {positives} of {len(true)} {of}; a curve needs some and not all")
-    off_diagonal = ~np.eye(len(matrix), dtype=bool)
-    scores = matrix[off_diagonal] if of == "edges" else (matrix + matrix.T)[np.triu(off_diagonal)]
-    thresholds, place = np.unique(-np.round(scores, _DIGITS), return_inverse=True)
-    found = np.cumsum(np.bincount(place, weights=true, minlength=len(thresholds))).astype(np.int64)
-    listed = np.cumsum(np.bincount(place, minlength=len(thresholds)))
-    start = np.zeros(1, np.int64)
-    found, listed = np.concatenate([start, found]), np.concatenate([start, listed])
-    return found, listed - found, np.concatenate([[np.inf], -thresholds]), positives, negatives
+    thresholds, place = np.unique(-np.round(_of_candidates(matrix, of), _DIGITS), return_inverse=True)
+    found, false = (np.cumsum(np.bincount(place + 1, weights=chosen)) for chosen in (true, ~true))
+    return found, false, np.concatenate([[np.inf], -thresholds]), positives, negatives

@@ -11,17 +11,10 @@ from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import paired, with_truth
 from parnidag.metrics.causal import ancestor_distance, has_gadjid, oset_distance, parent_distance, sid
-from parnidag.metrics.curves import (
-    Of,
-    area,
-    candidates,
-    precision_recall_curve,
-    roc_curve,
-)
+from parnidag.metrics.curves import Of, area, candidates, precision_recall_curve, roc_curve
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 Reversal = Literal["once", "twice"]
 
@@ -124,7 +117,8 @@ def evaluate(probabilities: object, truth: object) -> pd.Series[float]:
     Parameters
     ----------
     probabilities
-        A `Posterior`, or a matrix or data frame of edge probabilities: rows are parents, columns children.
+        A `Posterior`, or a matrix or data frame of edge probabilities: rows are parents, columns children. The two
+        directions of a pair may add up to 1 at most, as no DAG has both.
     truth
         The true graph.
 
@@ -146,24 +140,18 @@ def evaluate(probabilities: object, truth: object) -> pd.Series[float]:
     """
     import pandas as pd
 
-    from parnidag.results.summaries import consensus
+    from parnidag.graphs.consensus import consensus  # only here: it brings in the compiler
 
-    matrix, true = with_truth(probabilities, truth)
+    matrix, true = with_truth(probabilities, truth, of_dags=True)
     figures = {f"{prefix}{name}": value for prefix, of in _CURVES for name, value in _areas(matrix, true, of).items()}
-    median = matrix > 0.5
-    for name, adjacency in (("median", median), ("consensus", consensus(matrix))):
+    for name, adjacency in (("median", matrix > 0.5), ("consensus", consensus(matrix))):
         graph = Graph(true.nodes, adjacency, "digraph")
         figures |= {f"{name}_{figure}": value for figure, value in _figures(graph, true).items()}
     return pd.Series(figures, dtype=float)
 
 
 _CURVES: tuple[tuple[str, Of], ...] = (("", "edges"), ("skeleton_", "skeleton"))
-_CAUSAL = {
-    "sid": sid,
-    "parent_distance": parent_distance,
-    "ancestor_distance": ancestor_distance,
-    "oset_distance": oset_distance,
-}
+_CAUSAL = (sid, parent_distance, ancestor_distance, oset_distance)
 
 
 def _areas(matrix: NDArray[np.float64], truth: Graph, of: Of) -> dict[str, float]:
@@ -186,9 +174,9 @@ def _figures(graph: Graph, truth: Graph) -> dict[str, float]:
     }
     for name, scores in (("skeleton", skeleton_scores), ("orientation", orientation_scores)):
         figures |= {f"{name}_{key}": value for key, value in scores(graph, truth)._asdict().items()}
-    for name, distance in _CAUSAL.items() if has_gadjid() else ():
-        defined = has_classes and not (name == "sid" and truth.kind == "cpdag")
-        figures[name] = distance(graph, truth) if defined else np.nan
+    for distance in _CAUSAL if has_gadjid() else ():
+        defined = has_classes and not (distance is sid and truth.kind == "cpdag")
+        figures[distance.__name__] = distance(graph, truth) if defined else np.nan
     return figures
 
 

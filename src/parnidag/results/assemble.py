@@ -23,7 +23,6 @@ from parnidag.target import Target
 DETAILED_EDGES = 20_000
 """Edges that are counted batch by batch; a long run over many nodes sees nearly all n(n − 1) of them once."""
 
-
 MOST_IN_MEMORY = 1 << 26
 """Bytes of graphs up to which a result that goes to a file is put together in memory (64 MB)."""
 
@@ -34,12 +33,11 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
     Such a record is of use only while the run keeps its draws.
     """
     required = edge_codes(run.target.required)
-    packed = pack_store(run.store, run.plan.chains, run.draws(), required)
-    graph_edges: Any = packed.graph_edges
-    if not (to_file and graph_edges.size * required.itemsize > MOST_IN_MEMORY):
-        graph_edges = graph_edges.whole()
-    best_edges, best_score = _best(run, required)
     plan = run.plan
+    packed: dict[str, Any] = pack_store(run.store, plan.chains, run.draws(), required)._asdict()
+    if not (to_file and packed["graph_edges"].size * required.itemsize > MOST_IN_MEMORY):
+        packed["graph_edges"] = packed["graph_edges"].whole()
+    best_edges, best_score = _best(run, required)
     settings = {
         "version": __version__,
         "versions": software(),
@@ -62,10 +60,7 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
     }
     return RunRecord(
         nodes=run.target.names,
-        log_posterior=packed.log_posterior,
-        graph_index=packed.graph_index,
-        graph_offsets=packed.graph_offsets,
-        graph_edges=graph_edges,
+        **packed,
         **_edge_counts(run.logs, required, run.target.n_nodes),
         best_edges=best_edges,
         best_log_posterior=best_score,
@@ -87,7 +82,6 @@ def software() -> dict[str, str]:
 
 
 def _starts(run: Run) -> dict[str, Any]:
-    """Return the fields of a record that say where the chains started."""
     graphs = [edge_codes(graph) for graph in run.setup.starts]
     ends = np.cumsum([codes.size for codes in graphs], dtype=np.int64)
     return {"start_offsets": np.append(np.int64(0), ends), "start_edges": np.concatenate(graphs)}
@@ -105,7 +99,6 @@ def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], flo
 
 
 def _space_settings(run: Run) -> dict[str, Any] | None:
-    """Describe the search space, and the tables if any were made of it."""
     if run.setup.space is None:
         return None
     tables = run.logs[0].chain.tables
@@ -144,7 +137,6 @@ def _edge_counts(logs: Sequence[ChainLog], required: NDArray[np.int32], n_nodes:
 
 
 def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
-    """Return the figures of each chain that diagnostics show."""
     by_chain: list[dict[str, float]] = []
     for log in run.logs:
         before = log.at_tune_end or {}
@@ -165,12 +157,10 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
             figures["evaluations"] = totals["evaluations"] / max(totals["parni_iterations"], 1.0)
-        for name in totals:
-            if name.endswith("_tried"):
-                move = name.removesuffix("_tried")
-                figures[f"{move}_acceptance"] = totals[f"{move}_accepted"] / max(totals[name], 1.0)
-                if f"{move}_outside" in totals:
-                    figures[f"{move}_outside"] = totals[f"{move}_outside"] / max(totals[name], 1.0)
+        for move in (name.removesuffix("_tried") for name in totals if name.endswith("_tried")):
+            for counted, figure in (("accepted", "acceptance"), ("outside", "outside")):
+                if f"{move}_{counted}" in totals:
+                    figures[f"{move}_{figure}"] = totals[f"{move}_{counted}"] / max(totals[f"{move}_tried"], 1.0)
         by_chain.append(figures)
     names = {name for figures in by_chain for name in figures}
     return {name: np.array([figures.get(name, np.nan) for figures in by_chain]) for name in sorted(names)}

@@ -49,14 +49,12 @@ def compare(first: Posterior, second: Posterior, min_difference: float = 0.0) ->
     a, b, a_error, b_error = side_by_side(first, second, ("first", "second"))
     number(min_difference, "min_difference", least=0, most=1)
     difference = b - a
-    listed = np.argwhere(np.abs(difference) > min_difference)
-    listed = listed[np.argsort(-np.abs(difference[tuple(listed.T)]), kind="stable")]
-    at = tuple(listed.T)
+    parents, children = np.nonzero(np.abs(difference) > min_difference)
+    order = np.argsort(-np.abs(difference[parents, children]), kind="stable")
+    at = parents[order], children[order]
     names = np.array(first.nodes, dtype=object)
     errors = np.hypot(a_error[at], b_error[at])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = difference[at] / errors
-    z[errors == 0] = np.nan
+    z = difference[at] / np.where(errors == 0, np.nan, errors)
     return pd.DataFrame(
         {
             "parent": names[at[0]],
@@ -78,10 +76,7 @@ def root_mean_square(first: Posterior, second: Posterior) -> float:
 
 
 class SideBySide(NamedTuple):
-    """Edge probabilities of two results and their errors (0 if exact, NaN if not known), all in the first one's order.
-
-    Each is a matrix (parent, child).
-    """
+    """Edge probabilities of two results and their errors (0 if exact, NaN if unknown), all in the first one's order."""
 
     first: Floats
     second: Floats
@@ -104,13 +99,12 @@ def side_by_side(first: Posterior, second: Posterior, arguments: tuple[str, str]
             f"{arguments[1]}: must be on the same nodes as {arguments[0]}; only one of them has {shorten(only)}"
         )
     order = [place[name] for name in first.nodes]
-    (a, a_error), (b, b_error) = _with_errors(first), _with_errors(second)
     matched = np.ix_(order, order)
+    (a, a_error), (b, b_error) = _with_errors(first), _with_errors(second)
     return SideBySide(a, b[matched], a_error, b_error[matched])
 
 
 def _with_errors(result: Posterior) -> tuple[Floats, Floats]:
-    """Return edge probabilities and their Monte-Carlo errors."""
     record, probabilities = result.record, result.edge_probabilities.to_numpy()
     if record.exact_probabilities is not None:
         return probabilities, np.zeros_like(probabilities)

@@ -32,18 +32,7 @@ TIE_GAP = 1e-13
 
 
 def chain_probabilities(batch_counts: Integers, batch_iterations: Integers) -> Floats:
-    """Frequency of every edge in every chain that kept at least one iteration.
-
-    Parameters
-    ----------
-    batch_counts : (chain, batch, edge) array
-        In how many iterations of the batch the edge was present.
-    batch_iterations : (chain, batch) array
-        Iterations in each batch; 0 for a batch that an interrupted chain never reached.
-
-    Returns
-    -------
-    (kept chain, edge) array
+    """Frequency of every edge in every chain that kept at least one iteration; arrays are those of a `RunRecord`.
 
     Examples
     --------
@@ -62,12 +51,6 @@ def edge_rhat(batch_counts: Integers, batch_iterations: Integers) -> Floats:
     Each chain is cut into two halves of whole batches (without the middle one if their number is odd). For 0/1 values
     rank normalisation is an affine map, so this *is* the rank-normalised R-hat. NaN for an edge that never changed,
     infinity for one that is frozen at different values in different halves.
-
-    Examples
-    --------
-    >>> frozen_apart = np.array([[[50], [50]], [[0], [0]]])
-    >>> edge_rhat(frozen_apart, np.array([[50, 50], [50, 50]]))
-    array([inf])
     """
     halves = [half for chain in zip(batch_counts, batch_iterations, strict=True) for half in _halves(*chain)]
     if len(halves) < 2:
@@ -104,11 +87,6 @@ def edge_mcse(batch_counts: Integers, batch_iterations: Integers) -> Floats:
     The larger of two estimates: batch means of all chains around the *grand* mean, and the spread of the chain means.
     The second sees modes that a chain visits for longer than a batch; taking the larger errs on the careful side.
     NaN for an edge that never changed: its error cannot be estimated from the run.
-
-    Examples
-    --------
-    >>> edge_mcse(np.array([[[1, 0], [3, 0]], [[3, 0], [1, 0]]]), np.array([[4, 4], [4, 4]])).round(3)
-    array([0.144,   nan])
     """
     chains = chain_probabilities(batch_counts, batch_iterations)
     if len(chains) == 0:
@@ -139,13 +117,7 @@ def _batch_variance(batch_counts: Integers, batch_iterations: Integers, mean: Fl
 
 
 def edge_ess(probabilities: Floats, mcse: Floats, iterations: int) -> Floats:
-    """Effective number of independent graphs behind every edge probability: p(1−p) / mcse², at most `iterations`.
-
-    Examples
-    --------
-    >>> edge_ess(np.array([0.5, 1.0]), np.array([0.05, np.nan]), iterations=1000)
-    array([100.,  nan])
-    """
+    """Effective number of independent graphs behind every edge probability: p(1−p) / mcse², at most `iterations`."""
     spread = probabilities * (1 - probabilities)
     # Batches that agree exactly have no measurable error: the cap then says how many iterations there were.
     no_error = mcse == 0
@@ -153,22 +125,11 @@ def edge_ess(probabilities: Floats, mcse: Floats, iterations: int) -> Floats:
 
 
 def edge_disagreement(chains: Floats, n_nodes: int) -> tuple[Floats, float]:
-    """How far chains disagree: per edge, and over all edges.
+    """How far the rows of `chain_probabilities`, two or more, disagree: per edge, and over all edges.
 
-    Parameters
-    ----------
-    chains : (chain, edge) array
-        Per-chain probabilities of the edges seen by any chain (`chain_probabilities`), at least two chains.
-    n_nodes : int
-        Number of nodes n; edges never seen count as agreement.
-
-    Returns
-    -------
-    spread : (edge,) array
-        Largest minus smallest probability over chains.
-    rms : float
-        Square root of the mean, over the n(n−1) ordered pairs of nodes and over all pairs of chains, of the squared
-        difference between the two chains' probabilities.
+    The first is the largest minus the smallest probability over chains. The second is the root of the mean square, over
+    the n(n−1) ordered pairs of nodes and all pairs of chains, of the difference between the two chains' probabilities;
+    edges never seen count as agreement.
 
     Examples
     --------
@@ -191,32 +152,19 @@ def edge_disagreement(chains: Floats, n_nodes: int) -> tuple[Floats, float]:
 def rank_rhat(draws: Floats) -> float:
     """Rank-normalised split R-hat of a scalar, the larger of its bulk and folded versions (Vehtari et al. 2021).
 
-    Returns
-    -------
-    float
-        NaN if nothing ever changes or there are fewer than four draws; infinity if chains are frozen apart.
-
-    Examples
-    --------
-    >>> rank_rhat(np.array([[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]))
-    inf
+    NaN if nothing ever changes or there are fewer than four draws; infinity if chains are frozen apart.
     """
     if not _usable(draws):
         return math.nan
     halves = _split(draws)
     folded = np.abs(halves - np.median(halves))
-    both = [_plain_rhat(_normal_scores(values)) for values in (halves, folded)]
-    defined = [value for value in both if not math.isnan(value)]
-    return max(defined, default=math.nan)
+    return float(np.fmax.reduce([_plain_rhat(_normal_scores(values)) for values in (halves, folded)]))
 
 
 def bulk_ess(draws: Floats) -> float:
     """Effective sample size of rank-normalised split chains: how well the centre of the distribution is known.
 
-    Returns
-    -------
-    float
-        NaN if nothing ever changes or there are fewer than four draws.
+    NaN if nothing ever changes or there are fewer than four draws.
     """
     return _ess(_normal_scores(_split(draws))) if _usable(draws) else math.nan
 
@@ -227,8 +175,7 @@ def tail_ess(draws: Floats) -> float:
         return math.nan
     halves = _split(draws)
     below = [(halves <= np.quantile(halves, level)).astype(np.float64) for level in (0.05, 0.95)]
-    defined = [value for value in map(_ess, below) if not math.isnan(value)]
-    return min(defined, default=math.nan)
+    return float(np.fmin.reduce([_ess(chains) for chains in below]))
 
 
 def _usable(draws: Floats) -> bool:
@@ -310,11 +257,6 @@ def merge_rounding(values: Floats) -> Floats:
 
     The same graph can get log posteriors that differ in the last digits, summed in another order; ranks would take
     such differences for real ones.
-
-    Examples
-    --------
-    >>> merge_rounding(np.array([-100.0, -90.0, -100.0 + 1e-12]))
-    array([-100.,  -90., -100.])
     """
     order = np.unique(values)
     if order.size == 0 or not np.isfinite(order).all():

@@ -23,10 +23,8 @@ def datatree_of(record: RunRecord, probabilities: NDArray[np.float64], min_proba
         coords=coordinates | {"edge": labels},
     )
     stats = xr.Dataset({"lp": (("chain", "draw"), record.log_posterior.copy())}, coords=coordinates)
-    names = list(record.nodes)
-    edges = xr.Dataset(
-        {"probability": (("parent", "child"), probabilities.copy())}, coords={"parent": names, "child": names}
-    )
+    names = {dimension: list(record.nodes) for dimension in ("parent", "child")}
+    edges = xr.Dataset({"probability": (("parent", "child"), probabilities.copy())}, coords=names)
     about = {"inference_library": "parnidag", "inference_library_version": __version__}
     for dataset in (posterior, stats):
         dataset.attrs.update(about)

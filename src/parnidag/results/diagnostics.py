@@ -6,6 +6,7 @@ A figure that does not exist, such as the R-hat of an edge that never changed, i
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -20,31 +21,17 @@ from parnidag.results.convergence import (
     bulk_ess,
     chain_probabilities,
     edge_disagreement,
-    edge_ess,
-    edge_mcse,
-    edge_rhat,
     merge_rounding,
     rank_rhat,
     tail_ess,
 )
-from parnidag.results.edge_table import unsure_classes
+from parnidag.results.edge_table import edge_figures, unsure_classes
 from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
 from parnidag.results.record import RunRecord
-from parnidag.results.verdict import (
-    DISAGREEMENT_LIMIT,
-    ESS_LIMIT_PER_CHAIN,
-    RHAT_LIMIT,
-    exact_verdict,
-    group_lines,
-    judge,
-    shown,
-)
+from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT, group_lines, judge, shown
 
 WORST_EDGES = 10
-"""How many of the edges that the chains disagree on most are named."""
-
 TOP_COUNTS = (1, 10, 100)
-"""For how many of the most frequent graphs their share of the draws is given."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,25 +124,31 @@ class Diagnostics:
         return plain
 
     def _about_move(self, move: str) -> str:
-        """Say how often a kind of move was accepted, and how often it found nothing to draw from."""
         outside = self.move_outside.get(move)
         remark = "" if outside is None else f"  ({np.mean(outside):.1%} off tables)"
         return _by_chain(self.move_acceptance[move]) + remark
 
     def _about_graphs(self) -> str:
-        """Say how the draws spread over graphs, and how fast they come."""
-        shares = ", ".join(f"{share:.1%} in the {_top(count)}" for count, share in self.top_graphs_mass.items())
+        shares = ", ".join(
+            f"{share:.1%} in the {'most frequent' if count == 1 else f'top {count}'}"
+            for count, share in self.top_graphs_mass.items()
+        )
         told = f"{self.distinct_graphs:,} distinct among the draws" + (f"; {shares}" if shares else "")
         speed = self.effective_draws_per_second
         return told + (f"; {short_number(speed)} effective draws a CPU second" if speed is not None else "")
 
     def __repr__(self) -> str:
-        lines = ["Diagnostics", *_wrapped("verdict", self.verdict)]
-        lines += [line for item in self.advice for line in _wrapped("advice", item)]
-        lines += [line for item in self.caveats for line in _wrapped("note", item)]
-        lines += [line for kind, text in group_lines(self.modes) for line in _wrapped(kind, text)]
-        if self.iterations is None:  # exact: there were no chains to speak of
-            return "\n".join(lines)
+        lines = [("verdict", self.verdict), *(("advice", text) for text in self.advice)]
+        lines += [*(("note", text) for text in self.caveats), *group_lines(self.modes)]
+        if self.iterations is not None:  # exact results have no chains to speak of
+            lines += self._figures().items()
+        wrapped = [
+            textwrap.wrap(text, 80, initial_indent=f"  {label:<15} ", subsequent_indent=" " * 18)
+            for label, text in lines
+        ]
+        return "\n".join(["Diagnostics", *itertools.chain.from_iterable(wrapped)])
+
+    def _figures(self) -> dict[str, str]:
         figures = {
             "log posterior": f"R-hat {shown(self.rhat_log_posterior)}, ESS {shown(self.ess_log_posterior, 0)} bulk, "
             f"{shown(self.ess_tail_log_posterior, 0)} tail",
@@ -175,9 +168,7 @@ class Diagnostics:
                 figures[name.replace("_", " ").replace("iterations per second", "per CPU second")] = _by_chain(values)
         if self.timings:
             figures["seconds"] = ", ".join(f"{stage} {seconds:.3g}" for stage, seconds in self.timings.items())
-        for name, text in figures.items():
-            lines += _wrapped(name, text)
-        return "\n".join(lines)
+        return figures
 
 
 def _json_ready(value: Any) -> Any:
@@ -190,24 +181,16 @@ def _json_ready(value: Any) -> Any:
     return value
 
 
-def _top(count: int) -> str:
-    return "most frequent" if count == 1 else f"top {count}"
-
-
 def _by_chain(values: Sequence[float]) -> str:
     return "  ".join(short_number(value) for value in values)
 
 
-def _wrapped(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, 80, initial_indent=f"  {label:<15} ", subsequent_indent=" " * 18)
-
-
 def diagnose(record: RunRecord) -> Diagnostics:
     """Judge a run from its record; users call `Posterior.diagnostics`."""
-    counts, lengths = record.batch_counts, record.batch_iterations
     draws = merge_rounding(record.log_posterior)
-    chains = chain_probabilities(counts, lengths)
-    rhat = edge_rhat(counts, lengths)
+    chains = chain_probabilities(record.batch_counts, record.batch_iterations)
+    probabilities = chains.mean(axis=0) if len(chains) else np.zeros(chains.shape[1])
+    mcse, ess, rhat = edge_figures(record, probabilities).values()
     comparable = len(chains) > 1
     spread, rms = edge_disagreement(chains, len(record.nodes)) if comparable else (np.zeros(len(rhat)), 0.0)
     modes = find_modes(record, draws, DISAGREEMENT_LIMIT)
@@ -215,9 +198,9 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "rhat_log_posterior": _known(rank_rhat(draws)),
         "ess_log_posterior": _known(bulk_ess(draws)),
         "ess_tail_log_posterior": _known(tail_ess(draws)),
-        "rhat_edges_max": _known(np.nanmax(rhat, initial=0.0)) if np.any(~np.isnan(rhat)) else None,
+        "rhat_edges_max": _known(np.fmax.reduce(rhat, initial=np.nan)),
         "edges_rhat_above": int((rhat > RHAT_LIMIT).sum()),
-        "ess_edges_min": _smallest_ess(record, chains),
+        "ess_edges_min": _known(np.fmin.reduce(ess, initial=np.nan)),
         "disagreement_max": float(spread.max(initial=0.0)) if comparable else None,
         "disagreement_rms": rms if comparable else None,
         "worst_edges": _worst_edges(record, spread, chains),
@@ -225,21 +208,12 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "chain_groups": common_chain_groups(modes),
     }
     figures |= _graph_figures(record, figures["ess_log_posterior"])
-    figures["evidence_unsure"] = unsure_classes(record, chains.mean(axis=0)) if len(chains) else 0
-    verdict = exact_verdict() if record.exact_probabilities is not None else judge(record, figures, spread)
-    return Diagnostics(**figures, **_run_figures(record), **verdict)
+    figures["evidence_unsure"] = unsure_classes(record, probabilities, mcse)
+    return Diagnostics(**figures, **_run_figures(record), **judge(record, figures, spread))
 
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
-
-
-def _smallest_ess(record: RunRecord, chains: Floats) -> float | None:
-    if len(chains) == 0:
-        return None
-    mcse = edge_mcse(record.batch_counts, record.batch_iterations)
-    ess = edge_ess(chains.mean(axis=0), mcse, int(record.batch_iterations.sum()))
-    return float(np.nanmin(ess)) if np.any(~np.isnan(ess)) else None
 
 
 def _worst_edges(record: RunRecord, spread: Floats, chains: Floats) -> list[tuple[str, str, list[float]]]:
@@ -267,13 +241,10 @@ def _graph_figures(record: RunRecord, ess: float | None) -> dict[str, Any]:
 def _run_figures(record: RunRecord) -> dict[str, Any]:
     statistics = {name: np.asarray(values, dtype=np.float64) for name, values in record.statistics.items()}
     kept = statistics.get("iterations", record.batch_iterations.sum(axis=1).astype(np.float64))
-    seconds = statistics.get("cpu_seconds")
-    speed = None
-    if seconds is not None and len(seconds) and np.all(seconds > 0):
-        speed = ((kept + statistics.get("tune_iterations", np.zeros_like(kept))) / seconds).tolist()
+    seconds = statistics.get("cpu_seconds", np.zeros(1))
+    tuned = statistics.get("tune_iterations", 0.0)
     names = ("acceptance", "evaluations", "omega", "memo_hit_rate")
     by_chain = {name: statistics[name].tolist() if name in statistics else None for name in names}
-    timings = {str(stage): float(seconds) for stage, seconds in dict(record.settings.get("timings") or {}).items()}
 
     def by_move(suffix: str) -> dict[str, list[float]]:
         return {
@@ -287,6 +258,6 @@ def _run_figures(record: RunRecord) -> dict[str, Any]:
         "move_outside": by_move("_outside"),
         "caveats": [str(text) for text in record.settings.get("caveats") or ()],
         "iterations": kept.tolist() if np.any(kept > 0) else None,
-        "iterations_per_second": speed,
-        "timings": timings,
+        "iterations_per_second": ((kept + tuned) / seconds).tolist() if seconds.size and np.all(seconds > 0) else None,
+        "timings": {stage: float(taken) for stage, taken in dict(record.settings.get("timings") or {}).items()},
     }

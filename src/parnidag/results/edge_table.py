@@ -27,11 +27,7 @@ def edge_table(record: RunRecord, probabilities: Floats, min_probability: float)
     listed = np.flatnonzero((flat >= min_probability) & ~np.eye(n, dtype=bool).ravel())
     listed = listed[np.argsort(-flat[listed], kind="stable")]
     names = np.array(record.nodes, dtype=object)
-    table: dict[str, Any] = {
-        "parent": names[listed // n],
-        "child": names[listed % n],
-        "probability": flat[listed],
-    }
+    table: dict[str, Any] = {"parent": names[listed // n], "child": names[listed % n], "probability": flat[listed]}
     for name, values in edge_figures(record, flat[record.edge_codes]).items():
         everywhere = np.full(n * n, np.nan)
         everywhere[record.edge_codes] = values
@@ -94,11 +90,6 @@ def bayes_factors(probabilities: Floats, prior: Floats) -> Floats:
     """Return how many times the data raise the odds of each edge above those of its prior marginal.
 
     Infinite for an edge in every graph, 0 for one in none. NaN where the prior is unknown, or leaves no choice.
-
-    Examples
-    --------
-    >>> bayes_factors(np.array([0.5, 0.5, 1.0]), np.array([0.5, 0.1, 1.0]))
-    array([ 1.,  9., nan])
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = probabilities / (1 - probabilities) * ((1 - prior) / prior)
@@ -106,29 +97,19 @@ def bayes_factors(probabilities: Floats, prior: Floats) -> Floats:
 
 
 def evidence_classes(factors: Floats, prior: Floats) -> NDArray[np.object_]:
-    """Name what the data say of each edge; "required" and "forbidden" ones are the prior's choice, not the data's.
-
-    Examples
-    --------
-    >>> evidence_classes(np.array([12.0, 1.0, 0.05, np.nan]), np.array([0.1, 0.1, 0.1, 1.0])).tolist()
-    ['included', 'inconclusive', 'excluded', 'required']
-    """
-    conditions = [
-        np.isnan(prior),
-        prior >= 1,
-        prior <= 0,
-        factors >= BAYES_FACTOR_LIMIT,
-        factors <= 1 / BAYES_FACTOR_LIMIT,
-    ]
-    words = ["unknown", "required", "forbidden", "included", "excluded"]
-    return np.select(conditions, words, "inconclusive").astype(object)
+    """Name what the data say of each edge; "required" and "forbidden" ones are the prior's choice, not the data's."""
+    conditions = {
+        "unknown": np.isnan(prior),
+        "required": prior >= 1,
+        "forbidden": prior <= 0,
+        "included": factors >= BAYES_FACTOR_LIMIT,
+        "excluded": factors <= 1 / BAYES_FACTOR_LIMIT,
+    }
+    return np.select(list(conditions.values()), list(conditions), "inconclusive").astype(object)
 
 
-def unsure_classes(record: RunRecord, probabilities: Floats) -> int:
+def unsure_classes(record: RunRecord, probabilities: Floats, mcse: Floats) -> int:
     """Count the edges whose class of evidence two Monte-Carlo errors up or down would change."""
-    if record.exact_probabilities is not None or record.prior_probabilities is None:
-        return 0
-    mcse = edge_mcse(record.batch_counts, record.batch_iterations)
     prior = prior_of(record)[record.edge_codes]
     low, high = (
         evidence_classes(bayes_factors(resolved(record, np.clip(shifted, 0.0, 1.0)), prior), prior)

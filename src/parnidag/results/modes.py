@@ -86,13 +86,12 @@ def find_modes(record: RunRecord, log_posterior: Floats, limit: float) -> list[M
     for members in _by_group(group_of, spread[edges]):
         names, named = _named(record, edges[members], everywhere)
         decisive = members[separated[members]]
-        if decisive.size == 0:
+        if decisive.size:
+            chain_groups = _alike(dict(zip(kept.tolist(), sides[:, decisive].tolist(), strict=True)))
+            by_start = _by_start(record, edges[decisive], chain_groups)
+            found.append(ModeGroup(names, named, "separated", chain_groups, by_start, *_gaps(heights, chain_groups)))
+        else:
             found.append(ModeGroup(names, named, "slow", [kept.tolist()], None, None, None))
-            continue
-        chain_groups = _alike(kept, sides[:, decisive])
-        by_start = _by_start(record, edges[decisive], chain_groups)
-        gaps, errors = _gaps(heights, chain_groups)
-        found.append(ModeGroup(names, named, "separated", chain_groups, by_start, gaps, errors))
     return sorted(found, key=lambda group: group.kind == "slow")  # stable, so that the worst stays first
 
 
@@ -105,15 +104,13 @@ def common_chain_groups(groups: list[ModeGroup]) -> list[list[int]]:
     >>> common_chain_groups([at(["A", "B"], [[0, 1], [2, 3]]), at(["C", "D"], [[0, 2, 3], [1]])])
     [[0], [1], [2, 3]]
     """
-    places: dict[int, tuple[int, ...]] = {}
+    places: dict[int, list[int]] = {}
     for group in groups:
         if group.kind == "separated":
             for number, chains in enumerate(group.chain_groups):
-                places |= {chain: (*places.get(chain, ()), number) for chain in chains}
-    together: dict[tuple[int, ...], list[int]] = {}
-    for chain in sorted(places):
-        together.setdefault(places[chain], []).append(chain)
-    return list(together.values())
+                for chain in chains:
+                    places.setdefault(chain, []).append(number)
+    return _alike(dict(sorted(places.items())))
 
 
 def least_stay(record: RunRecord) -> float:
@@ -127,11 +124,10 @@ def least_stay(record: RunRecord) -> float:
 
 def same_start(record: RunRecord) -> NDArray[np.int32] | None:
     """Return the edges of the one graph that all chains started from; None if there are several, or it is unknown."""
-    starts = [record.start_of(chain) for chain in range(len(record.batch_iterations))]
-    first = starts[0] if starts else None
-    if first is None or any(start is None or not np.array_equal(start, first) for start in starts):
+    if record.start_offsets is None or record.start_edges is None:
         return None
-    return first
+    starts = np.split(record.start_edges, record.start_offsets[1:-1])
+    return starts[0] if all(np.array_equal(start, starts[0]) for start in starts) else None
 
 
 # ── edges: on which side of a gap is each chain? ──────────────────────────────────────────────────────────────────────
@@ -152,9 +148,7 @@ def _settled(record: RunRecord, log_posterior: Floats) -> NDArray[np.bool_]:
 
 def _all_sides_settled(sides: Integers, settled: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """At which edges is there a settled chain on each side? Others may be apart only because they are still moving."""
-    numbers = range(int(sides.max(initial=0)) + 1)
-    met = [(sides[settled] == number).any(axis=0) | (sides != number).all(axis=0) for number in numbers]
-    return np.asarray(np.logical_and.reduce(met))
+    return np.asarray(np.logical_and.reduce([(sides[settled] == side).any(axis=0) for side in sides]))
 
 
 def _sides(record: RunRecord, kept: Integers, edges: Integers, limit: float) -> Integers:
@@ -181,8 +175,6 @@ def gap_sides(low: Floats, high: Floats, mean: Floats, limit: float) -> Integers
     >>> gap_sides(low, high, (low + high) / 2, limit=0.1).ravel()
     array([0, 1, 0])
     """
-    if len(low) == 0:
-        return np.zeros(low.shape, np.int64)
     order = np.argsort(low, axis=0, kind="stable")
     low, high, mean = (np.take_along_axis(values, order, axis=0) for values in (low, high, mean))
     reached = np.maximum.accumulate(high, axis=0)[:-1]
@@ -226,11 +218,11 @@ def _named(record: RunRecord, edges: Integers, chains: Floats) -> tuple[list[str
     return nodes, [(record.nodes[parent], record.nodes[child], by_chain) for parent, child, by_chain in columns]
 
 
-def _alike(chains: Integers, sides: Integers) -> list[list[int]]:
-    """Put chains together that are on the same side at every edge, in the order of their first members."""
-    together: dict[bytes, list[int]] = {}
-    for chain, row in zip(chains.tolist(), sides, strict=True):
-        together.setdefault(row.tobytes(), []).append(chain)
+def _alike(places: dict[int, list[int]]) -> list[list[int]]:
+    """Put chains together that are at the same place everywhere, in the order of their first members."""
+    together: dict[tuple[int, ...], list[int]] = {}
+    for chain, place in places.items():
+        together.setdefault(tuple(place), []).append(chain)
     return list(together.values())
 
 
@@ -257,8 +249,8 @@ def _heights(log_posterior: Floats) -> tuple[Floats, Floats] | None:
     if log_posterior.shape[1] < MINIMUM_DRAWS or not np.isfinite(log_posterior).all():
         return None
     ess = np.array([bulk_ess(draws[None]) for draws in log_posterior])
-    variance = log_posterior.var(axis=1, ddof=1)
-    return log_posterior.mean(axis=1), np.where(np.isnan(ess), 0.0, variance / np.where(np.isnan(ess), 1.0, ess))
+    variance = log_posterior.var(axis=1, ddof=1) / ess
+    return log_posterior.mean(axis=1), np.where(np.isnan(ess), 0.0, variance)
 
 
 def _gaps(
@@ -266,8 +258,8 @@ def _gaps(
 ) -> tuple[list[float], list[float]] | tuple[None, None]:
     """Return how far each group of chains is below the highest, and the standard errors.
 
-    The error of a group is the larger of what its chains' own draws say and what the spread of its chains says: they
-    may differ elsewhere in the graph.
+    The error of a group is what its chains' own draws say, or their spread if that is larger: they may differ elsewhere
+    in the graph.
     """
     if heights is None:
         return None, None

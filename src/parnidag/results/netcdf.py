@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -28,33 +29,26 @@ from parnidag.results.record import Deferred, RunRecord, settings_json
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
 
-_DIMENSIONS: dict[str, tuple[str, ...]] = {
-    "log_posterior": ("chain", "draw"),
-    "graph_index": ("chain", "draw"),
-    "graph_offsets": ("graph_bound",),
-    "graph_edges": ("graph_edge",),
-    "edge_codes": ("edge",),
-    "rare_codes": ("rare_edge",),
-    "rare_probabilities": ("rare_edge",),
+_VARIABLES: dict[str, tuple[tuple[str, ...], Any]] = {
+    "log_posterior": (("chain", "draw"), np.float64),
+    "graph_index": (("chain", "draw"), np.int64),
+    "graph_offsets": (("graph_bound",), np.int64),
+    "graph_edges": (("graph_edge",), np.int32),
+    "edge_codes": (("edge",), np.int32),
+    "rare_codes": (("rare_edge",), np.int32),
+    "rare_probabilities": (("rare_edge",), np.float64),
     # Exact results can have draws but no batches, so the chains of the counters are a dimension of their own.
-    "batch_counts": ("counted_chain", "batch", "edge"),
-    "batch_iterations": ("counted_chain", "batch"),
-    "best_edges": ("best_edge",),
+    "batch_counts": (("counted_chain", "batch", "edge"), np.int64),
+    "batch_iterations": (("counted_chain", "batch"), np.int64),
+    "best_edges": (("best_edge",), np.int32),
 }
-_STARTS: dict[str, tuple[str, ...]] = {"start_offsets": ("start_bound",), "start_edges": ("start_edge",)}
-"""Missing when a result does not know where its chains started; the first files written never do."""
-_MATRICES = ("exact_probabilities", "prior_probabilities")
-"""Missing where a result does not have them."""
-_TYPES = {
-    **dict.fromkeys(_MATRICES, np.float64),
-    "log_posterior": np.float64,
-    "rare_probabilities": np.float64,
-    "graph_edges": np.int32,
-    "edge_codes": np.int32,
-    "rare_codes": np.int32,
-    "best_edges": np.int32,
-    "start_edges": np.int32,
+_OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
+    "start_offsets": (("start_bound",), np.int64),
+    "start_edges": (("start_edge",), np.int32),
+    "exact_probabilities": (("parent", "child"), np.float64),
+    "prior_probabilities": (("parent", "child"), np.float64),
 }
+"""Missing where a result does not have them; the first files written never do."""
 MAPPED_FROM_BYTES = 1 << 26
 """Arrays from this size on (64 MB) are written as they are, without compression, and mapped when read."""
 _COMPRESS_FROM_BYTES = 1 << 14
@@ -80,9 +74,9 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
 
 def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
     """Write the edges of graphs that are too many for memory, piece by piece."""
-    (dimension,) = _DIMENSIONS["graph_edges"]
-    file.dimensions[dimension] = edges.size
-    variable = file.create_variable("graph_edges", (dimension,), _TYPES["graph_edges"])
+    dimensions, dtype = _VARIABLES["graph_edges"]
+    file.dimensions[dimensions[0]] = edges.size
+    variable = file.create_variable("graph_edges", dimensions, dtype)
     start = 0
     for piece in edges.pieces():
         variable[start : start + len(piece)] = piece
@@ -128,13 +122,13 @@ def load(path: str | os.PathLike[str]) -> Posterior:
 def _refuse_non_files(source: Path) -> None:
     """Refuse folders, and pipes and devices, which would be waited for without end."""
     try:
-        missing, folder, file = not source.exists(), source.is_dir(), source.is_file()
+        mode = source.stat().st_mode
+    except FileNotFoundError:
+        raise ParnidagError(f"path: there is no file {source}") from None
     except (OSError, ValueError) as error:  # a name too long, or with a NUL in it
         raise ParnidagError(f"path: there is no file {str(source)!r} ({error})") from error
-    if missing:
-        raise ParnidagError(f"path: there is no file {source}")
-    if folder or not file:
-        raise ParnidagError(f"path: {source} is {'a folder' if folder else 'no regular file'}")
+    if not stat.S_ISREG(mode):
+        raise ParnidagError(f"path: {source} is {'a folder' if stat.S_ISDIR(mode) else 'no regular file'}")
 
 
 def _unreadable(source: Path, error: Exception) -> ParnidagError:
@@ -153,23 +147,18 @@ def _check_names(nodes: tuple[str, ...]) -> None:
 
 
 def _to_dataset(record: RunRecord) -> xr.Dataset:
-    names = [name for name in _DIMENSIONS if name != "graph_edges" or record.deferred is None]
-    variables: dict[str, Any] = {name: (_DIMENSIONS[name], getattr(record, name)) for name in names}
+    variables: dict[str, Any] = {}
+    for name, (dimensions, _) in (_VARIABLES | _OPTIONAL).items():
+        by_pieces = name == "graph_edges" and record.deferred is not None
+        if not by_pieces and getattr(record, name) is not None:
+            variables[name] = (dimensions, getattr(record, name))
     variables["node"] = (("node",), np.array(record.nodes, dtype=object))
     variables["best_log_posterior"] = ((), float(record.best_log_posterior))
     # Variables, not attributes: HDF5 limits an attribute to 64 kB.
     variables["settings"] = ((), settings_json(record))
     for name, values in record.statistics.items():
-        values = np.asarray(values)
-        # Dimensions named by the variable: statistics may have any shape.
-        dims = tuple(f"{_STATISTIC}{quote(name, safe='')}_{axis}" for axis in range(values.ndim))
-        variables[_STATISTIC + quote(name, safe="")] = (dims, values)
-    if record.start_offsets is not None:
-        variables |= {name: (dims, getattr(record, name)) for name, dims in _STARTS.items()}
-    for name in _MATRICES:
-        matrix = getattr(record, name)
-        if matrix is not None:
-            variables[name] = (("parent", "child"), matrix)
+        stored = _STATISTIC + quote(name, safe="")
+        variables[stored] = ((f"{stored}_0",), np.asarray(values))
     if record.log_evidence is not None:
         variables["log_evidence"] = ((), float(record.log_evidence))
     version = np.bytes_(__version__.encode("ascii"))
@@ -181,12 +170,10 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     """Compress what is neither small nor so large that it is to be mapped; no fill values: floats stay as they are."""
     encoding: dict[str, dict[str, Any]] = {}
     for name, variable in dataset.variables.items():
-        chosen: dict[str, Any] = {}
-        if variable.dtype.kind == "f":
-            chosen["_FillValue"] = None
-        if variable.dtype.kind in "fi" and _COMPRESS_FROM_BYTES <= variable.nbytes < MAPPED_FROM_BYTES:
-            chosen |= {"zlib": True, "complevel": 4, "shuffle": True}
-        encoding[str(name)] = chosen
+        kind, compress = variable.dtype.kind, _COMPRESS_FROM_BYTES <= variable.nbytes < MAPPED_FROM_BYTES
+        encoding[str(name)] = {"_FillValue": None} if kind == "f" else {}
+        if kind in "fi" and compress:
+            encoding[str(name)] |= {"zlib": True, "complevel": 4, "shuffle": True}
     return encoding
 
 
@@ -204,11 +191,11 @@ def _check_format(file: h5py.File, source: Path) -> None:
 
 
 def _from_file(file: h5py.File) -> RunRecord:
-    missing = [name for name in (*_DIMENSIONS, "node", "best_log_posterior", "settings") if name not in file]
+    missing = [name for name in (*_VARIABLES, "node", "best_log_posterior", "settings") if name not in file]
     if missing:
         raise ParnidagError(f"it has no {', '.join(missing)}")
-    known = [name for name in (*_DIMENSIONS, *_STARTS, *_MATRICES) if name in file]
-    arrays: dict[str, Any] = {name: _array(file[name], _TYPES.get(name, np.int64)) for name in known}
+    known = {name: dtype for name, (_, dtype) in (_VARIABLES | _OPTIONAL).items() if name in file}
+    arrays: dict[str, Any] = {name: _array(file[name], dtype) for name, dtype in known.items()}
     edges = arrays["graph_edges"]
     if isinstance(edges.base, np.memmap):  # to be checked when they are needed: that takes a look at all of them
         arrays["graph_edges"] = Deferred(edges.size, lambda: iter([edges]), lambda: edges)

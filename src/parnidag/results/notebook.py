@@ -9,9 +9,7 @@ import pandas as pd
 from parnidag.results.diagnostics import Diagnostics
 
 SHOWN_EDGES = 15
-
 SPACED = "text-align:left;padding:.1em 1em .1em 0"
-
 BLUE, ORANGE, RED, GREEN = "#0072b2", "#b25000", "#b3261e", "#00704f"
 """Dark enough to read on white and light enough on black; told apart by colour-blind readers, and never used alone."""
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from parnidag._util.checks import number, one_of
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
+from parnidag.graphs.graph import Graph, as_graph
+from parnidag.results import summaries
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.edge_table import edge_table
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     import networkx as nx
     import xarray as xr
 
-    from parnidag.graphs.graph import Graph
     from parnidag.space import SearchSpace
 
 _SHOWN_EDGES = 8
@@ -67,23 +68,15 @@ class Posterior:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from parnidag.results.record import RunRecord
-    >>> exact = RunRecord(
-    ...     nodes=("rain", "wet"), log_posterior=np.zeros((0, 0)), graph_index=np.zeros((0, 0), np.int64),
-    ...     graph_offsets=np.zeros(1, np.int64), graph_edges=np.zeros(0, np.int32), edge_codes=np.zeros(0, np.int32),
-    ...     batch_counts=np.zeros((0, 0, 0), np.int64), batch_iterations=np.zeros((0, 0), np.int64),
-    ...     best_edges=np.zeros(0, np.int32), best_log_posterior=np.nan,
-    ...     exact_probabilities=np.array([[0.0, 0.75], [0.2, 0.0]]), log_evidence=-7.5,
-    ... )
-    >>> posterior = Posterior(exact)
+    >>> import parnidag
+    >>> posterior = parnidag.exact(parnidag.simulate(nodes=2, edges=1, rows=100, seed=1).values)
     >>> posterior
     Posterior: 2 nodes, exact
-      rain → wet                                           0.75
-      wet → rain                                           0.20
+      X0 → X1                                              0.50
+      X1 → X0                                              0.50
       exact: edge probabilities have no Monte-Carlo error
-    >>> posterior.edge_probabilities.loc["rain", "wet"].item()
-    0.75
+    >>> round(posterior.edge_probabilities.loc["X0", "X1"].item(), 3)
+    0.5
     """
 
     def __init__(self, record: RunRecord) -> None:
@@ -191,7 +184,6 @@ class Posterior:
         return diagnose(self._record)
 
     def _headline(self) -> str:
-        """Say how large the result is."""
         record = self._record
         chains, draws = record.graph_index.shape
         parts = [f"{len(record.nodes)} nodes"] + (["exact"] if record.exact_probabilities is not None else [])
@@ -299,13 +291,10 @@ class Posterior:
         list of Graph
             Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
         """
-        from parnidag.results.summaries import top_graphs
-
         found = []
-        for adjacency, log_posterior, share in top_graphs(self._record, k):
-            exact = self.log_evidence is not None
-            probability = math.exp(log_posterior - self.log_evidence) if exact else share  # type: ignore[operator]
-            found.append(self._named(adjacency, "dag", log_posterior=log_posterior, probability=probability))
+        for adjacency, height, share in summaries.top_graphs(self._record, k):
+            probability = share if self.log_evidence is None else math.exp(height - self.log_evidence)
+            found.append(self._named(adjacency, "dag", log_posterior=height, probability=probability))
         return found
 
     def top_classes(self, k: int = 10) -> list[Graph]:
@@ -333,11 +322,8 @@ class Posterior:
         [Graph: CPDAG, 2 nodes, 1 edge, probability 1
           X0 — X1]
         """
-        from parnidag.graphs.graph import Graph
-        from parnidag.results.summaries import top_classes
-
-        nodes = self._record.nodes
-        return [Graph(nodes, top.adjacency, "cpdag", probability=top.share) for top in top_classes(self._record, k)]
+        tops = summaries.top_classes(self._record, k)
+        return [Graph(self._record.nodes, top.adjacency, "cpdag", probability=top.share) for top in tops]
 
     def median_graph(self) -> Graph:
         """Return the edges that more than half of the posterior has.
@@ -352,13 +338,11 @@ class Posterior:
 
         For every pair of nodes the likeliest of →, ← and no edge; cycles are resolved at the least cost.
         """
-        from parnidag.results.summaries import consensus
+        from parnidag.graphs.consensus import consensus  # only here: it brings in the compiler
 
         return self._named(consensus(self._probabilities), "dag")
 
     def _named(self, adjacency: NDArray[np.bool_], kind: Literal["dag", "digraph"], **known: float) -> Graph:
-        from parnidag.graphs.graph import Graph
-
         return Graph(self._record.nodes, adjacency, kind, probabilities=self._probabilities, **known)
 
     # ── what graphs have in common ────────────────────────────────────────────────────────────────────────────────────
@@ -371,16 +355,12 @@ class Posterior:
 
     @cached_property
     def _cpdag_matrices(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from parnidag.results.summaries import cpdag_probabilities
-
-        return cpdag_probabilities(self._record)
+        return summaries.cpdag_probabilities(self._record)
 
     @property
     def path_probabilities(self) -> pd.DataFrame:
         """Probability that a directed path leads from the row's node to the column's, over the stored draws."""
-        from parnidag.results.summaries import path_probabilities
-
-        return self._labelled(path_probabilities(self._record), "ancestor", "descendant")
+        return self._labelled(summaries.path_probabilities(self._record), "ancestor", "descendant")
 
     @property
     def blanket_probabilities(self) -> pd.DataFrame:
@@ -388,9 +368,7 @@ class Posterior:
 
         The blanket of a node are its parents, its children and the other parents of its children.
         """
-        from parnidag.results.summaries import blanket_probabilities
-
-        return self._labelled(blanket_probabilities(self._record), "node", "member")
+        return self._labelled(summaries.blanket_probabilities(self._record), "node", "member")
 
     def expected_shd(self, graph: Any, reversal: Literal["once", "twice"] = "once") -> float:
         """Return the expected structural Hamming distance between a given graph and one drawn from the posterior.
@@ -407,8 +385,7 @@ class Posterior:
         It counts as `parnidag.metrics.shd` does: an undirected edge of a CPDAG is one edge, a pair that a directed
         graph joins both ways (`graph` can have such) is two.
         """
-        from parnidag.graphs.graph import as_graph
-        from parnidag.results.summaries import expected_shd
+        from parnidag.graphs.consensus import expected_shd  # only here: it brings in the compiler
 
         one_of(reversal, "reversal", ("once", "twice"))
         other = as_graph(graph, nodes=self._record.nodes)

@@ -27,17 +27,18 @@ from parnidag.samplers.base import Prepared, new_chain
 from parnidag.samplers.single_edge import ADR
 from parnidag.target import Target, lay_graph
 
+Floats = NDArray[np.float64]
+Status = NDArray[np.uint8]
+
 EXACT_UP_TO = 12
 """Up to so many nodes the sum over all graphs takes a hundredth of a second."""
 
 MOST_COUNTED = 300
 """Up to so many nodes Robinson's recursion takes a second or two; its time grows with the fourth power."""
 
-DRAWS = 400
-"""Graphs drawn from a sparse prior, up to 100 nodes."""
-
-FEWEST_DRAWS = 100
-"""Graphs drawn where there are many nodes or edges: one graph then tells a lot, and takes long."""
+DRAWS, FEWEST_DRAWS = 400, 100
+"""Graphs drawn from a sparse prior, up to 100 nodes; and where there are more nodes or many edges: one graph then tells
+a lot, and takes long."""
 
 ALIKE_DRAWS = 20
 """Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
@@ -46,13 +47,8 @@ SEED = 20231210
 """Prior marginals are a property of the prior: the same ones in every run."""
 
 
-def prior_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], max_parents: int) -> NDArray[np.float64]:
-    """Return the prior probability of every edge, [parent, child]: 1 if required, 0 if the prior rules it out.
-
-    Parameters
-    ----------
-    log_odds, status, max_parents
-        As in a `ResolvedPrior`.
+def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
+    """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out.
 
     Examples
     --------
@@ -74,7 +70,9 @@ def prior_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], ma
             drawn = np.where(off_diagonal, alike_marginal(n, float(free_odds[0]), max_parents), 0.0)
         else:
             drawn = drawn_marginals(log_odds, status, max_parents)
-        marginals = np.where(drawn == 0.0, _smallest(log_odds), drawn)
+        # An edge that no drawn graph had room for gets less than half a draw's worth.
+        smallest = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))) / (2.0 * DRAWS)
+        marginals = np.where(drawn == 0.0, smallest, drawn)
     # Only what the prior decides is 0 or 1; the rest may come close, by rounding or for want of draws.
     marginals = np.clip(marginals, np.finfo(float).tiny, np.nextafter(1.0, 0.0))
     marginals[_impossible(status, max_parents)] = 0.0
@@ -90,11 +88,6 @@ def counted_marginal(n: int, log_odds: float) -> float:
 
     Robinson's recursion a(m) = Σ_k (−1)^(k+1) C(m, k) (1 + x)^(k(m−k)) a(m−k) sums the weights of all DAGs; their mean
     number of edges is x a′(n)/a(n). The terms cancel, so the digits are doubled until the answer stays.
-
-    Examples
-    --------
-    >>> counted_marginal(2, 0.0)  # no edge, one way, the other way
-    0.3333333333333333
     """
     digits, answer, before = 50 + n // 2, math.nan, math.inf
     while not abs(answer - before) <= 1e-14 * abs(answer):
@@ -122,8 +115,7 @@ def _counted(n: int, log_odds: float, digits: int) -> float:
         return float(odds * slope[n] / total[n] / (n * (n - 1)))
 
 
-def summed_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], max_parents: int) -> NDArray[np.float64]:
-    """Sum over all graphs; for few nodes."""
+def summed_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
     n = len(status)
     columns = np.arange(2 ** (n - 1))
     members = (columns[:, None] >> np.arange(n - 1)) & 1 == 1
@@ -137,7 +129,7 @@ def summed_marginals(log_odds: NDArray[np.float64], status: NDArray[np.uint8], m
     return solve(log_weights).edge_probabilities
 
 
-def _impossible(status: NDArray[np.uint8], max_parents: int) -> NDArray[np.bool_]:
+def _impossible(status: Status, max_parents: int) -> NDArray[np.bool_]:
     """Which edges can be in no graph: not allowed, against the required ones, or one parent too many?"""
     required = status == REQUIRED
     reached = required.copy()
@@ -150,25 +142,18 @@ def _impossible(status: NDArray[np.uint8], max_parents: int) -> NDArray[np.bool_
 # ── from draws ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _smallest(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what an edge gets that no drawn graph had room for: less than half a draw's worth."""
-    shares: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
-    return shares / (2.0 * DRAWS)
-
-
 @external
 def no_score(node: Any, parents: Any, count: Any, content: Any) -> float:
-    """Score every family alike, so that the target is the prior."""
     return 0.0
 
 
 def drawn_marginals(
-    log_odds: NDArray[np.float64],
-    status: NDArray[np.uint8],
+    log_odds: Floats,
+    status: Status,
     max_parents: int,
     draws: int | None = None,
     seed: int = SEED,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Estimate the prior probability of every edge from graphs drawn from the prior.
 
     The estimate is not the share of graphs that have an edge, but the mean over graphs of its probability given all
@@ -202,13 +187,11 @@ def alike_marginal(n: int, log_odds: float, max_parents: int, draws: int = ALIKE
     return total / (draws * n * (n - 1))
 
 
-def _odds(log_odds: NDArray[np.float64], status: NDArray[np.uint8]) -> NDArray[np.float64]:
+def _odds(log_odds: Floats, status: Status) -> Floats:
     return np.where(status == FREE, np.exp(np.clip(log_odds, -700.0, 700.0)), 0.0)
 
 
-def _prior_graphs(
-    log_odds: NDArray[np.float64], status: NDArray[np.uint8], max_parents: int, draws: int, seed: int
-) -> Iterator[Adjacency]:
+def _prior_graphs(log_odds: Floats, status: Status, max_parents: int, draws: int, seed: int) -> Iterator[Adjacency]:
     """Draw graphs from the prior; between two of them ADR renews every edge several times, or in dense ones once."""
     n, odds = len(status), _odds(log_odds, status)
     table = function_table(n, no_score.address(), np.zeros(1, np.uint8))
@@ -235,9 +218,7 @@ def _prior_graphs(
             yield graph
 
 
-def _trade_places(
-    graph: Adjacency, log_odds: NDArray[np.float64], status: NDArray[np.uint8], rng: np.random.Generator
-) -> None:
+def _trade_places(graph: Adjacency, log_odds: Floats, status: Status, rng: np.random.Generator) -> None:
     """Let pairs of nodes trade places in a graph, as in Metropolis: edge by edge, dense graphs would hardly change."""
     required = status == REQUIRED
     movable = np.flatnonzero(~(required.any(axis=0) | required.any(axis=1)))
@@ -270,48 +251,36 @@ def _possible(graph: Adjacency, max_parents: int) -> Adjacency:
     return np.asarray(~around.T & (graph.sum(axis=0) - graph < max_parents))
 
 
-def exchangeable_nodes(log_odds: NDArray[np.float64], status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Number the groups of nodes whose places the prior does not tell apart.
-
-    Examples
-    --------
-    >>> status = np.where(np.eye(4), 0, FREE)
-    >>> status[0, 1] = 0  # one forbidden edge: its two ends are special
-    >>> exchangeable_nodes(np.zeros((4, 4)), status)
-    array([0, 1, 2, 2])
-    """
+def exchangeable_nodes(log_odds: Floats, status: Status) -> NDArray[np.int64]:
+    """Number the groups of nodes whose places the prior does not tell apart."""
     kinds = np.where(status == FREE, log_odds, np.where(status == REQUIRED, np.inf, -np.inf))
     np.fill_diagonal(kinds, 0.0)
     groups: dict[bytes, list[int]] = {}
-    labels = np.empty(len(status), np.int64)
-    count = 0
+    first_alike = np.empty(len(status), np.int64)
     for node in range(len(status)):
         signature = np.sort(kinds[node]).tobytes() + np.sort(kinds[:, node]).tobytes()
         known = groups.setdefault(signature, [])
         twin = next((other for other in known if _exchangeable(kinds, node, other)), None)
         if twin is None:
             known.append(node)
-            labels[node] = count
-            count += 1
-        else:
-            labels[node] = labels[twin]
-    return labels
+        first_alike[node] = node if twin is None else twin
+    return np.unique(first_alike, return_inverse=True)[1]
 
 
-def _exchangeable(kinds: NDArray[np.float64], one: int, other: int) -> bool:
+def _exchangeable(kinds: Floats, one: int, other: int) -> bool:
     order = np.arange(len(kinds))
     order[[one, other]] = other, one
     rows = bool((kinds[one][order] == kinds[other]).all())
     return rows and bool((kinds[:, one][order] == kinds[:, other]).all())
 
 
-def _averaged(estimate: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+def _averaged(estimate: Floats, labels: NDArray[np.int64]) -> Floats:
     """Average over the edges that lead from one group of exchangeable nodes to another."""
-    member = np.zeros((len(labels), int(labels.max()) + 1))
-    member[np.arange(len(labels)), labels] = 1.0
+    member = np.eye(int(labels.max()) + 1)[labels]
+    sizes = member.sum(axis=0)
     sums = member.T @ estimate @ member
-    counts = np.outer(member.sum(axis=0), member.sum(axis=0)) - np.diag(member.sum(axis=0))
+    counts = np.outer(sizes, sizes) - np.diag(sizes)
     means = sums / np.where(counts > 0, counts, 1.0)
-    averaged: NDArray[np.float64] = means[np.ix_(labels, labels)]
+    averaged: Floats = means[np.ix_(labels, labels)]
     np.fill_diagonal(averaged, 0.0)
     return averaged

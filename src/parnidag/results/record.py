@@ -16,11 +16,10 @@ from parnidag.run.draws import Block, DrawStore
 
 Codes = NDArray[np.int32]
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 EXPANDED_LIMIT_BYTES = 2 * 1024**3
-"""Largest array of expanded graphs that is made without complaint."""
-
 OUT_OF_RANGE = "edge codes must be between 0 and n² − 1, rise within a graph, and lead from a node to another one"
 _NDIM = {
     "log_posterior": 2,
@@ -38,9 +37,7 @@ _NDIM = {
     "exact_probabilities": 2,
     "prior_probabilities": 2,
 }
-_CODES_AT_ONCE = 1 << 24
-_DRAWS_AT_ONCE = 4096
-"""Draws expanded in one step: bounds the index arrays that the expansion needs."""
+_CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ class Deferred:
     """An array that is not in memory: its size, itself piece by piece, and as a whole for whoever needs that."""
 
     size: int
-    pieces: Callable[[], Iterator[NDArray[np.int32]]]
-    whole: Callable[[], NDArray[np.int32]]
+    pieces: Callable[[], Iterator[Codes]]
+    whole: Callable[[], Codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +89,24 @@ class RunRecord:
     """
 
     nodes: tuple[str, ...]
-    log_posterior: NDArray[np.float64]
-    graph_index: NDArray[np.int64]
-    graph_offsets: NDArray[np.int64]
-    graph_edges: NDArray[np.int32]
-    edge_codes: NDArray[np.int32]
-    batch_counts: NDArray[np.int64]
-    batch_iterations: NDArray[np.int64]
-    best_edges: NDArray[np.int32]
+    log_posterior: Floats
+    graph_index: Integers
+    graph_offsets: Integers
+    graph_edges: Codes
+    edge_codes: Codes
+    batch_counts: Integers
+    batch_iterations: Integers
+    best_edges: Codes
     best_log_posterior: float
     statistics: dict[str, NDArray[Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    exact_probabilities: NDArray[np.float64] | None = None
+    exact_probabilities: Floats | None = None
     log_evidence: float | None = None
-    rare_codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    rare_probabilities: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    start_offsets: NDArray[np.int64] | None = None
-    start_edges: NDArray[np.int32] | None = None
-    prior_probabilities: NDArray[np.float64] | None = None
+    rare_codes: Codes = field(default_factory=lambda: np.zeros(0, np.int32))
+    rare_probabilities: Floats = field(default_factory=lambda: np.zeros(0))
+    start_offsets: Integers | None = None
+    start_edges: Codes | None = None
+    prior_probabilities: Floats | None = None
 
     def __post_init__(self) -> None:
         given: object = self.graph_edges
@@ -117,9 +114,11 @@ class RunRecord:
             # Without an attribute of this name, `__getattr__` is asked for it, once.
             object.__delattr__(self, "graph_edges")
             object.__setattr__(self, "deferred_edges", given)
-        problem = self._inconsistency()
-        if problem:
-            raise ParnidagError(f"the record of a run contradicts itself: {problem}")
+        # What would be a riddle later on, or lead compiled code astray.
+        for checks in (self._dimension_checks, self._shape_checks, self._content_checks):
+            wrong = [problem for problem, fine in checks().items() if not fine]
+            if wrong:
+                raise ParnidagError(f"the record of a run contradicts itself: {'; '.join(wrong)}")
 
     @property
     def deferred(self) -> Deferred | None:
@@ -137,17 +136,12 @@ class RunRecord:
         object.__setattr__(self, "graph_edges", edges)
         return edges
 
-    def _inconsistency(self) -> str:
-        """Say what would be a riddle later on, or lead compiled code astray; an empty string if there is nothing."""
+    def _dimension_checks(self) -> dict[str, bool]:
         known = {name: self.__dict__.get(name) for name in _NDIM}
-        wrong = [
-            f"{name} must have {_NDIM[name]} dimensions"
+        return {
+            f"{name} must have {_NDIM[name]} dimensions": array is None or np.ndim(array) == _NDIM[name]
             for name, array in known.items()
-            if array is not None and np.ndim(array) != _NDIM[name]
-        ]
-        for checks in (self._shape_checks, self._content_checks):
-            wrong = wrong or [problem for problem, fine in checks().items() if not fine]
-        return "; ".join(wrong)
+        }
 
     def _shape_checks(self) -> dict[str, bool]:
         n, chains = len(self.nodes), len(self.log_posterior)
@@ -189,7 +183,7 @@ class RunRecord:
             OUT_OF_RANGE: all(_are_graphs(offsets, codes, n) for offsets, codes in pieces),
         }
 
-    def start_of(self, chain: int) -> NDArray[np.int32] | None:
+    def start_of(self, chain: int) -> Codes | None:
         """Return the codes of the edges that a chain started with, or None if that is not known."""
         if self.start_offsets is None or self.start_edges is None:
             return None
@@ -218,17 +212,20 @@ def _are_bounds(offsets: NDArray[np.int64], length: int) -> bool:
     return bool(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == length and (offsets[1:] >= offsets[:-1]).all())
 
 
-def edges_of_draws(record: RunRecord) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int32]]]:
+def edges_of_draws(record: RunRecord) -> Iterator[tuple[int, Integers, Codes]]:
     """Yield the edges of all draws in blocks: the block's first draw, then each edge's draw within it and code."""
     flat_index = record.graph_index.ravel()
-    sizes = np.diff(record.graph_offsets)
-    for start in range(0, len(flat_index), _DRAWS_AT_ONCE):
-        graphs = flat_index[start : start + _DRAWS_AT_ONCE]
-        lengths = sizes[graphs]
-        ends = np.cumsum(lengths)
-        rows = np.repeat(np.arange(len(graphs)), lengths)
-        within = np.arange(len(rows)) - np.repeat(ends - lengths, lengths)
-        yield start, rows, record.graph_edges[np.repeat(record.graph_offsets[graphs], lengths) + within]
+    for start in range(0, len(flat_index), _DRAWS_AT_ONCE):  # in blocks, as the index arrays take memory too
+        rows, places = _places(record.graph_offsets, flat_index[start : start + _DRAWS_AT_ONCE])
+        yield start, rows, record.graph_edges[places]
+
+
+def _places(offsets: Integers, chosen: Integers) -> tuple[Integers, Integers]:
+    """Say where the items of the chosen pieces between offsets are: which of those pieces each is in, and its place."""
+    sizes = offsets[chosen + 1] - offsets[chosen]
+    owner = np.repeat(np.arange(len(chosen)), sizes)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return owner, np.repeat(offsets[chosen], sizes) + within
 
 
 def refuse_beyond_limit(shape: tuple[int, ...], what: str, instead: str) -> None:
@@ -259,13 +256,10 @@ def settings_json(record: RunRecord) -> str:
 # fingerprint of 128 bits that does not depend on the order of its edges; equal fingerprints are equal graphs. (That two
 # of 10⁷ graphs share one by chance has a probability of 10⁻²⁵.) Then the edges of each new graph are passed on, sorted.
 
-_SEEDS = (np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344))
-"""Two fingerprints of 64 bits each; any different numbers will do (these are digits of π)."""
+_SEEDS = (np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344))  # any two will do: these are digits of π
 
 
-def pack_graphs(
-    codes: NDArray[np.int32], ends: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+def pack_graphs(codes: Codes, ends: Integers) -> tuple[Integers, Integers, Codes]:
     """Find the unique graphs among draws given as lists of edge codes, in any order; `ends` is where each draw ends.
 
     Returns which unique graph each draw is, numbered as they first appear, and the graphs as in `RunRecord`.
@@ -278,18 +272,19 @@ def pack_graphs(
     """
     lengths = np.diff(ends, prepend=0).astype(np.int32)
     graph_index, firsts = number_graphs(fingerprints(codes, lengths))
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[firsts], dtype=np.int64)])
     block = Block(lengths, np.asarray(codes, np.int32), np.zeros(len(lengths)))
-    return graph_index, offsets, sorted_edges(block, firsts, np.zeros(0, np.int32))
+    return graph_index, _offsets(lengths[firsts]), _sorted_edges(block, firsts, np.zeros(0, np.int32))
+
+
+def _offsets(lengths: NDArray[Any]) -> Integers:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 class Packed(NamedTuple):
-    """All draws, chain by chain."""
+    """The draws of a `RunRecord`; graphs are numbered as they first appear."""
 
-    log_posterior: NDArray[np.float64]
-    """(chain, draw)."""
+    log_posterior: Floats
     graph_index: Integers
-    """(chain, draw): the graph of each draw; graphs are numbered as they first appear."""
     graph_offsets: Integers
     graph_edges: Deferred
 
@@ -306,8 +301,7 @@ def pack_store(store: DrawStore, chains: int, draws: int, required: Codes) -> Pa
             scores[chain, start:stop] = block.scores
             prints[:, chain, start:stop] = fingerprints(block.codes, block.lengths)
     index, firsts = number_graphs(prints.reshape(2, -1))
-    sizes = lengths.ravel()[firsts].astype(np.int64) + required.size
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    offsets = _offsets(lengths.ravel()[firsts] + required.size)
 
     def pieces() -> Iterator[Codes]:
         for chain in range(chains):
@@ -315,7 +309,7 @@ def pack_store(store: DrawStore, chains: int, draws: int, required: Codes) -> Pa
                 begin = chain * draws + start
                 low, high = np.searchsorted(firsts, [begin, begin + len(block.lengths)])
                 if high > low:
-                    yield sorted_edges(block, firsts[low:high] - begin, required)
+                    yield _sorted_edges(block, firsts[low:high] - begin, required)
 
     def whole() -> Codes:
         return np.concatenate([np.zeros(0, np.int32), *pieces()])
@@ -340,13 +334,9 @@ def _first_blocks(store: DrawStore, chain: int, draws: int) -> Iterator[tuple[in
 def fingerprints(codes: Codes, lengths: NDArray[np.int32]) -> Words:
     """Return two numbers for each graph, which depend on its set of edges only.
 
-    Examples
-    --------
-    >>> first, second = fingerprints(np.array([5, 1, 1, 5, 7], np.int32), np.array([2, 2, 1], np.int32))
-    >>> bool(first[0] == first[1]), bool(first[0] == first[2]), bool(first[0] == second[0])
-    (True, False, False)
+    Each is the sum of its edges' mixed bits.
     """
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    ends = _offsets(lengths)
     words = np.empty((2, len(lengths)), np.uint64)
     for row, seed in enumerate(_SEEDS):
         sums = np.zeros(len(codes) + 1, np.uint64)
@@ -376,12 +366,9 @@ def number_graphs(prints: Words) -> tuple[Integers, Integers]:
     return index, np.sort(firsts)
 
 
-def sorted_edges(block: Block, chosen: Integers, required: Codes) -> Codes:
+def _sorted_edges(block: Block, chosen: Integers, required: Codes) -> Codes:
     """Return the sorted edges of some draws of a block, required ones included, one draw after the other."""
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(block.lengths, dtype=np.int64)])
-    sizes = block.lengths[chosen].astype(np.int64)
-    owner = np.repeat(np.arange(len(chosen)), sizes)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    codes = block.codes[np.repeat(ends[chosen], sizes) + within].astype(np.int64)
+    owner, places = _places(_offsets(block.lengths), chosen)
+    codes = block.codes[places].astype(np.int64)
     keys = np.concatenate([owner << 32 | codes, *((np.arange(len(chosen)) << 32 | int(code)) for code in required)])
     return (np.sort(keys) & 0xFFFFFFFF).astype(np.int32)

@@ -1,8 +1,8 @@
-"""Summaries of the graphs themselves: what they have in common, which are on top, and the one that stands for all.
+"""Summaries of the graphs themselves: what they have in common, and which are on top.
 
-Those here are averages over the stored draws of a record: the mean over chains of the share of draws with a property.
+They are averages over the stored draws of a record: the mean over chains of the share of draws with a property.
 Chains store equally many draws, so that is the share of all draws. Each unique graph is looked at once and weighs as
-often as it was drawn. The two that need only edge probabilities come from `graphs/consensus.py`.
+often as it was drawn. What brings in the compiler is imported only where it is needed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ from numpy.typing import NDArray
 from parnidag._util.checks import whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, adjacency_from_codes
-from parnidag.graphs.ancestors import count_ancestors, count_blankets
-from parnidag.graphs.consensus import consensus as consensus
-from parnidag.graphs.consensus import expected_shd as expected_shd
-from parnidag.graphs.equivalence import compelled_edges, cpdag_codes
 from parnidag.results.convergence import merge_rounding
 from parnidag.results.record import RunRecord, fingerprints, number_graphs
 
@@ -32,8 +28,6 @@ MOST_TIED = 10_000
 
 
 class TopGraph(NamedTuple):
-    """A graph among the best, its log posterior, and its share of the draws."""
-
     adjacency: Adjacency
     log_posterior: float
     share: float
@@ -52,8 +46,9 @@ class TopClass(NamedTuple):
 
 def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
     """Return how probable each edge is in the CPDAG of the graph: compelled, and (symmetric) reversible."""
-    times = _times_drawn(record)
-    n = len(record.nodes)
+    from parnidag.graphs.equivalence import compelled_edges
+
+    times, n = _times_drawn(record), len(record.nodes)
     counts = np.zeros((2, n * n))  # whole numbers, as floats
     for start, offsets, edges in _portions(record):
         compelled = compelled_edges(n, offsets, edges)
@@ -66,15 +61,17 @@ def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
 
 def path_probabilities(record: RunRecord) -> Floats:
     """Return the probability of a directed path from each node to each other; the diagonal is zero."""
-    times = _times_drawn(record)
-    counts = count_ancestors(len(record.nodes), record.graph_offsets, record.graph_edges, times)
+    from parnidag.graphs.ancestors import count_ancestors
+
+    counts = count_ancestors(len(record.nodes), record.graph_offsets, record.graph_edges, _times_drawn(record))
     return np.ascontiguousarray(counts) / record.graph_index.size
 
 
 def blanket_probabilities(record: RunRecord) -> Floats:
     """Return the probability that two nodes are in each other's Markov blanket; symmetric, with a diagonal of zeros."""
-    times = _times_drawn(record)
-    counts = count_blankets(len(record.nodes), record.graph_offsets, record.graph_edges, times)
+    from parnidag.graphs.ancestors import count_blankets
+
+    counts = count_blankets(len(record.nodes), record.graph_offsets, record.graph_edges, _times_drawn(record))
     return counts / record.graph_index.size
 
 
@@ -132,6 +129,8 @@ def top_classes(record: RunRecord, k: int) -> list[TopClass]:
     In a CPDAG a reversible edge has both directions set. Equally frequent classes come in the order of their edge
     codes.
     """
+    from parnidag.graphs.equivalence import cpdag_codes
+
     times = _times_drawn(record)
     whole(k, "k", least=1)
     n = len(record.nodes)

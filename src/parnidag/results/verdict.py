@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from parnidag._util.text import one_line
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats
 from parnidag.results.modes import ModeGroup, least_stay, same_start
 from parnidag.results.record import RunRecord
@@ -35,13 +36,10 @@ SHOWN_CHAINS = 8
 SHOWN_SPLIT = 4
 
 
-def exact_verdict() -> dict[str, Any]:
-    """Return what is said of a result without Monte-Carlo error."""
-    return {"converged": True, "verdict": "exact: edge probabilities have no Monte-Carlo error", "advice": []}
-
-
 def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[str, Any]:
     """Apply the limits at the top of this file, the gravest finding first."""
+    if record.exact_probabilities is not None:
+        return {"converged": True, "verdict": "exact: edge probabilities have no Monte-Carlo error", "advice": []}
     problems, advice = _problems(record, figures, spread)
     n_chains = int((record.batch_iterations.sum(axis=1) > 0).sum())
     known = [figures[name] for name in ("rhat_log_posterior", "rhat_edges_max") if figures[name] is not None]
@@ -53,12 +51,10 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
     elif n_chains < 2:
         converged, verdict = None, "cannot be known: one chain has nothing to be compared with"
     elif not _anything_moved(record):
-        converged = None
-        verdict = "cannot be known: no chain ever left its first graph"
+        converged, verdict = None, "cannot be known: no chain ever left its first graph"
         advice.append("either one graph has nearly all the probability, or the chains are stuck: try other starts")
     elif not known or _too_short(record, figures, n_chains):
-        converged = None
-        verdict = "too short to say: the chains agree so far, but on too few effective draws"
+        converged, verdict = None, "too short to say: the chains agree so far, but on too few effective draws"
         advice.append(f"run longer: draws={_more_draws(record)}")
     else:
         converged = True
@@ -83,8 +79,13 @@ def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tup
     separated = bool(figures["chain_groups"])
     if apart:
         edges = "1 edge" if apart == 1 else f"{apart} edges"
-        by_how_much = f"chains disagree on {edges}, by up to {figures['disagreement_max']:.2f}"
-        problems.append(separation(figures["modes"], figures["chain_groups"]) if separated else by_how_much)
+        if separated:
+            problems.append(
+                f"chains sit in {len(figures['chain_groups'])} separated modes "
+                f"({split_of_chains(figures['chain_groups'])}), at nodes {_nodes_of(figures['modes'], 'separated')}"
+            )
+        else:
+            problems.append(f"chains disagree on {edges}, by up to {figures['disagreement_max']:.2f}")
         advice += _about_disagreement(record, figures, edges)
     if figures["edges_rhat_above"]:
         above = figures["edges_rhat_above"]
@@ -95,8 +96,9 @@ def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tup
         rhat = shown(figures["rhat_log_posterior"])
         problems.append(f"R-hat of the log posterior is {rhat}")
         if not separated:  # modes of different height have such an R-hat, and no climb
-            climb = "raise tune, so that its climb is not kept"
-            advice.append(f"the log posterior has not settled (R-hat {rhat}): {climb}")
+            advice.append(
+                f"the log posterior has not settled (R-hat {rhat}): raise tune, so that its climb is not kept"
+            )
     return problems, advice
 
 
@@ -110,10 +112,10 @@ def _about_disagreement(record: RunRecord, figures: dict[str, Any], edges: str) 
             f"chains disagree on {edges}, most on {most}, and move between such values too seldom: {longer}, "
             "with more chains, or with another sampler"
         ]
-    advice = separation_advice(figures["modes"], dict(record.settings), least_stay(record))
-    slow = dict.fromkeys(node for group in figures["modes"] if group.kind == "slow" for node in group.nodes)
+    advice = _about_separation(record, figures["modes"])
+    slow = _nodes_of(figures["modes"], "slow")
     if slow:
-        advice.append(f"at nodes {node_list(list(slow))} chains do move, but too seldom: {longer} for these")
+        advice.append(f"at nodes {slow} chains do move, but too seldom: {longer} for these")
     return [f"chains disagree on {edges}, most on {most}: look whether columns nearly repeat one another", *advice]
 
 
@@ -122,9 +124,19 @@ def _about_starts(record: RunRecord, n_chains: int) -> list[str]:
     edges = same_start(record) if n_chains > 1 else None
     if edges is None:
         return []
-    required = int(dict(record.settings.get("prior") or {}).get("required_edges", 0))
-    searched = record.settings.get("start") == "searched"
-    return [same_start_note(n_chains, len(edges), len(edges) == required, searched)]
+    started = f"all {n_chains} chains started from "
+    if record.settings.get("start") == "searched":
+        return [
+            f"{started}the same graph, the best that searches of one shared search space found: a mode that no search "
+            "met would not show in their agreement"
+        ]
+    if len(edges) == int(dict(record.settings.get("prior") or {}).get("required_edges", 0)):
+        where = "the required edges alone" if edges.size else "the graph without edges"
+        return [f"{started}{where}, as is common; chains that start apart test agreement harder"]
+    return [
+        f"{started}the same graph, so that they agree is weak evidence: a mode that none of them met would not show; "
+        "chains that start apart test it harder"
+    ]
 
 
 def _anything_moved(record: RunRecord) -> bool:
@@ -133,13 +145,12 @@ def _anything_moved(record: RunRecord) -> bool:
 
 
 def _too_short(record: RunRecord, figures: dict[str, Any], n_chains: int) -> bool:
-    if record.log_posterior.shape[1] < MINIMUM_DRAWS:
+    draws, ess = record.log_posterior.shape[1], figures["ess_log_posterior"]
+    # Without an R-hat edges changed, but the run was stopped before its chains had two halves.
+    if draws < MINIMUM_DRAWS or figures["rhat_edges_max"] is None:
         return True
-    if figures["rhat_edges_max"] is None:  # edges changed, but the run was stopped before its chains had two halves
-        return True
-    ess = figures["ess_log_posterior"]
     if ess is None:  # the log posterior of the draws never changes: no shortage of information, if they are not too few
-        return bool(record.log_posterior.shape[1] < ESS_LIMIT_PER_CHAIN)
+        return bool(draws < ESS_LIMIT_PER_CHAIN)
     return bool(ess < ESS_LIMIT_PER_CHAIN * n_chains)
 
 
@@ -159,27 +170,20 @@ def shown(value: float | None, digits: int = 2) -> str:
 
 
 def edge_label(parent: str, child: str) -> str:
-    """Return "parent → child", each name cut to a length that fits a line.
-
-    Examples
-    --------
-    >>> edge_label("PKC", "P38")
-    'PKC → P38'
-    """
+    """Return "parent → child", each name cut to a length that fits a line."""
     return f"{_cut(parent)} → {_cut(child)}"
 
 
-def _cut(name: str, width: int = 24) -> str:
-    name = " ".join(name.split()) or repr(name)
-    return name if len(name) <= width else name[: width - 1] + "…"
+def _cut(name: str) -> str:
+    return one_line(name, 24) or one_line(repr(name), 24)
 
 
-def listed(items: Sequence[str], most: int) -> str:
+def _listed(items: Sequence[str], most: int) -> str:
     """Join words with commas; what is beyond the first `most` is only counted.
 
     Examples
     --------
-    >>> listed(["A", "B", "C"], 3), listed(["A", "B", "C", "D"], 2)
+    >>> _listed(["A", "B", "C"], 3), _listed(["A", "B", "C", "D"], 2)
     ('A, B and C', 'A, B and 2 more')
     """
     if len(items) > most:
@@ -189,18 +193,15 @@ def listed(items: Sequence[str], most: int) -> str:
 
 def node_list(nodes: Sequence[str]) -> str:
     """Name the nodes, not too many of them."""
-    return listed([_cut(node) for node in nodes], SHOWN_NODES)
+    return _listed([_cut(node) for node in nodes], SHOWN_NODES)
 
 
-def chain_list(chains: Sequence[int]) -> str:
-    """Name chains by number.
+def _nodes_of(groups: Sequence[ModeGroup], kind: str) -> str:
+    return node_list(list(dict.fromkeys(node for group in groups if group.kind == kind for node in group.nodes)))
 
-    Examples
-    --------
-    >>> chain_list([0, 2, 3])
-    '1, 3 and 4'
-    """
-    return listed([str(chain + 1) for chain in chains], SHOWN_CHAINS)
+
+def _chain_list(chains: Sequence[int]) -> str:
+    return _listed([str(chain + 1) for chain in chains], SHOWN_CHAINS)
 
 
 def split_of_chains(chain_groups: Sequence[Sequence[int]]) -> str:
@@ -212,29 +213,20 @@ def split_of_chains(chain_groups: Sequence[Sequence[int]]) -> str:
     'chains 1 and 3 | 2 and 4'
     """
     if len(chain_groups) <= SHOWN_SPLIT:
-        return "chains " + " | ".join(map(chain_list, chain_groups))
+        return "chains " + " | ".join(map(_chain_list, chain_groups))
     shown = chain_groups[: SHOWN_SPLIT - 1]
     return f"{split_of_chains(shown)} | and {len(chain_groups) - len(shown)} more modes"
 
 
-def separation(groups: Sequence[ModeGroup], chain_groups: Sequence[Sequence[int]]) -> str:
-    """Say that chains sit in separated modes: how many, which chains, at which nodes."""
-    nodes = dict.fromkeys(node for group in groups if group.kind == "separated" for node in group.nodes)
-    return (
-        f"chains sit in {len(chain_groups)} separated modes ({split_of_chains(chain_groups)}), "
-        f"at nodes {node_list(list(nodes))}"
-    )
-
-
-def separation_advice(groups: Sequence[ModeGroup], settings: dict[str, Any], stay: float) -> list[str]:
-    """Say what separated modes mean for the result, and what to try; `stay` is the least that a stay lasts."""
+def _about_separation(record: RunRecord, groups: Sequence[ModeGroup]) -> list[str]:
+    """Say what separated modes mean for the result, and what to try."""
     separated = [group for group in groups if group.kind == "separated"]
     stayed = all(group.by_start for group in separated)
     reason = "each chain stays where it started" if stayed else "no chain was seen to cross between modes"
     advice = [
-        f"{reason}, so a stay lasts about {float(f'{stay:.2g}'):,.0f} iterations or more: try "
-        f"{_other_samplers(settings)}, and more chains to find more of the modes; only a run of many such stays would "
-        "weigh them"
+        f"{reason}, so a stay lasts about {float(f'{least_stay(record):.2g}'):,.0f} iterations or more: try "
+        f"{_other_samplers(dict(record.settings))}, and more chains to find more of the modes; "
+        "only a run of many such stays would weigh them"
     ]
     heights = _about_heights(separated[0])
     if heights:
@@ -265,16 +257,13 @@ def _about_heights(group: ModeGroup) -> str:
             f"{which} are about equally high (mean log posterior {gap:.1f} ± {error:.1f} apart): "
             f"{'both' if len(high) == 2 else 'all'} matter, and the run cannot weigh them"
         )
-    said += [
-        f"{_subject(chains)} {gap:.1f} ± {error:.1f} below the best in mean log posterior: "
-        f"probably a local mode that {'it' if len(chains) == 1 else 'they'} cannot leave"
-        for chains, gap, error in low[: 2 if not said else 1]
-    ]
+    for chains, gap, error in low[: 2 if not said else 1]:
+        chain, sits, they = ("chain", "sits", "it") if len(chains) == 1 else ("chains", "sit", "they")
+        said.append(
+            f"{chain} {_chain_list(chains)} {sits} {gap:.1f} ± {error:.1f} below the best in mean log posterior: "
+            f"probably a local mode that {they} cannot leave"
+        )
     return "; ".join(said)
-
-
-def _subject(chains: Sequence[int]) -> str:
-    return f"chain {chain_list(chains)} sits" if len(chains) == 1 else f"chains {chain_list(chains)} sit"
 
 
 def group_lines(groups: Sequence[ModeGroup]) -> list[tuple[str, str]]:
@@ -291,21 +280,3 @@ def group_lines(groups: Sequence[ModeGroup]) -> list[tuple[str, str]]:
     if len(groups) > SHOWN_GROUPS:
         lines.append(("", f"and {len(groups) - SHOWN_GROUPS} more groups of nodes: see .modes"))
     return lines
-
-
-def same_start_note(n_chains: int, edges: int, only_required: bool, searched: bool) -> str:
-    """Say how little agreement proves when all chains began at one graph."""
-    if searched:
-        return (
-            f"all {n_chains} chains started from the same graph, the best that searches of one shared search space "
-            "found: a mode that no search met would not show in their agreement"
-        )
-    if only_required:
-        where = "the graph without edges" if edges == 0 else "the required edges alone"
-        return (
-            f"all {n_chains} chains started from {where}, as is common; chains that start apart test agreement harder"
-        )
-    return (
-        f"all {n_chains} chains started from the same graph, so that they agree is weak evidence: "
-        "a mode that none of them met would not show; chains that start apart test it harder"
-    )
