@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.kernels.jit import kernel, leaf, struct
+from parnidag.kernels.jit import leaf, struct
 
 _Class = TypeVar("_Class")
 
@@ -93,7 +93,7 @@ def opener(cls: type[_Class]) -> Callable[..., _Class]:
     source = f"def open_{cls.__name__}({given}):\n    return Struct({', '.join(declared.sources.values())})"
     scope: dict[str, Any] = {"__name__": cls.__module__, "Struct": cls, "int64": np.int64, **declared.defaults}
     exec(source, scope)
-    opened: Callable[..., _Class] = kernel(scope[f"open_{cls.__name__}"])
+    opened: Callable[..., _Class] = leaf(scope[f"open_{cls.__name__}"])
     return opened
 
 

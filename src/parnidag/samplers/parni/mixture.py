@@ -42,7 +42,7 @@ from parnidag.samplers.parni.adaptation import (
 )
 from parnidag.samplers.parni.algorithm1 import parni_iteration
 from parnidag.space.default import FEW_NODES
-from parnidag.tables.arrays import TableArrays, draw_arrays, open_tables
+from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
 from parnidag.tables.build import CandidateTables
 from parnidag.target import Target
 
@@ -225,16 +225,23 @@ def if_any(open_arrays: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @kernel
-    def opened(arrays: Any, *others: Any) -> Any:
+    def opened(arrays: Any) -> Any:
         if len(arrays) == 0:
             return None
-        return open_arrays(arrays, *others)
+        return open_arrays(arrays)
 
     return opened
 
 
 open_moves, mixture_iteration = choice_among(MOVES)
-open_any_tables = if_any(open_tables)
+
+
+@kernel
+def open_any_tables(arrays: TableArrays | tuple[()], draws: DrawArrays) -> Tables | None:
+    """Open the tables, if there are any, as `if_any` does it."""
+    if len(arrays) == 0:
+        return None
+    return open_tables(arrays, draws)
 
 
 @kernel
