@@ -77,7 +77,7 @@ def test_a_run_bounds_what_it_never_saw_by_its_length():
 def record_of_space(settings):
     """A record whose search space has one edge."""
     record, _ = simulated()
-    return changed(record, settings=settings | {"space": {"edges": [1]}})
+    return replace(record, settings=settings | {"space": {"edges": [1]}})
 
 
 def test_edges_that_a_sampler_cannot_visit_are_not_evidence():
