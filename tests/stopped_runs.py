@@ -52,7 +52,7 @@ def killing(after):
 
     def counted(self):
         write(self)
-        written.append(self.trouble)
+        written.append(self.file.trouble)
         if len(written) == after:
             raise Killed
 

@@ -10,6 +10,9 @@ from parnidag._util.cores import usable_cores
 
 Found = TypeVar("Found")
 
+POLL_SECONDS = 0.1
+"""How often the waiting thread looks whether it was interrupted."""
+
 
 def side_by_side(work: Callable[[int], Found], count: int) -> list[Found]:
     """Return work(0), …, work(count − 1): compiled code runs side by side.
@@ -33,7 +36,8 @@ def side_by_side(work: Callable[[int], Found], count: int) -> list[Found]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
     if failures:
         raise failures[0]
     return [found[number] for number in range(count)]

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
+from parnidag._util.side_by_side import side_by_side
+
 Result = TypeVar("Result")
 
 POLL_SECONDS = 0.1
@@ -23,7 +25,6 @@ class Stopping:
         self.insisted = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Note the first signal; the second raises."""
         if self.by is not None:
             self.insisted = True
             raise KeyboardInterrupt
@@ -68,19 +69,4 @@ def interruptibly(work: Callable[[], Result]) -> Result:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    outcome: list[Result] = []
-    failure: list[BaseException] = []
-
-    def attempt() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:  # raised again where the caller waits
-            failure.append(error)
-
-    thread = threading.Thread(target=attempt, name="parnidag-set-up", daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(POLL_SECONDS)
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return side_by_side(lambda _: work(), 1)[0]
