@@ -12,7 +12,7 @@ import pytest
 from commands import NODES, PROBABILITIES, StubPosterior, remembered_calls, small_table
 
 import parnidag
-from parnidag import cli
+from parnidag.cli import app as cli
 from parnidag.errors import ParnidagError
 from parnidag.simulation import example_network, simulate
 

@@ -13,8 +13,9 @@ import pytest
 from judging import assert_same_run
 
 import parnidag
-from parnidag import cli
 from parnidag._util.files import write_csv
+from parnidag.cli import app as cli
+from parnidag.cli import main
 from parnidag.cli.options import RunningOptions
 from parnidag.simulation import simulate
 
@@ -193,7 +194,7 @@ def test_commands_run_in_any_thread_and_leave_ctrl_c_as_it_was(tmp_path):
 
     def command():
         with pytest.raises(SystemExit) as left:
-            cli.main(["simulate", "--nodes", "3", "--rows", "5", "-o", str(tmp_path / "table.csv")])
+            main(["simulate", "--nodes", "3", "--rows", "5", "-o", str(tmp_path / "table.csv")])
         codes.append(left.value.code)
 
     before = signal.getsignal(signal.SIGINT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from commands import one_line_error, remembered_calls, small_table
 
-from parnidag import cli
+from parnidag.cli import app as cli
 from parnidag.cli.screens import UsageError, error_line
 from parnidag.errors import DataError, ParnidagError
 

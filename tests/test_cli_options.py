@@ -8,7 +8,7 @@ import pytest
 from commands import remembered_calls, small_table
 
 import parnidag
-from parnidag import cli
+from parnidag.cli import app as cli
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import parnidag
-from parnidag import cli
 from parnidag._util.files import write_csv
+from parnidag.cli import app as cli
 from parnidag.cli import options as cli_options
 from parnidag.simulation import simulate
 

@@ -23,7 +23,7 @@ from made_results import made_result
 from tables import refusal
 from test_reading import sound
 
-from parnidag import cli
+from parnidag.cli import app as cli
 from parnidag.data import Data, files
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import as_graph

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from parnidag._util.cores import POLL_SECONDS
 from parnidag.errors import TerminatedError, WorkersLostError
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import Checkpointer
@@ -22,7 +23,7 @@ from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors, Pool, PoolBrokenError, is_end, open_pool
 from parnidag.run.progress import ChainStatus, Progress
 from parnidag.run.setup import Setup
-from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals
+from parnidag.run.signals import Stopping, catching_signals
 from parnidag.run.workers import Segment, Work, here
 
 PATIENCE_SECONDS = 1.0

@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-from parnidag._util.side_by_side import side_by_side
+from parnidag._util.cores import side_by_side
 
 Result = TypeVar("Result")
-
-POLL_SECONDS = 0.1
-"""How often a waiting main thread looks whether it was interrupted."""
 
 
 class Stopping:
