@@ -9,15 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from parnidag.run.progress import (
-    ChainStatus,
-    LiveProgress,
-    PlainProgress,
-    Progress,
-    _duration,
-    _rate,
-    make_progress,
-)
+from parnidag.run.progress import ChainStatus, LiveProgress, PlainProgress, Progress, _duration, _rate, make_progress
 
 
 class Terminal(io.StringIO):
@@ -41,10 +33,9 @@ def status(chain=0, stage="drawing", iteration=500, **changes):
 def test_choice_of_display(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     assert type(make_progress(False, 2, stream=Terminal())) is Progress
-    assert isinstance(make_progress(None, 2, stream=Terminal()), LiveProgress)
-    assert isinstance(make_progress(True, 2, stream=Terminal()), LiveProgress)
-    assert isinstance(make_progress(None, 2, stream=io.StringIO()), PlainProgress)
-    assert isinstance(make_progress(True, 2, stream=io.StringIO()), PlainProgress)
+    for shown in (None, True):
+        assert isinstance(make_progress(shown, 2, stream=Terminal()), LiveProgress)
+        assert isinstance(make_progress(shown, 2, stream=io.StringIO()), PlainProgress)
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(make_progress(None, 2, stream=Terminal()), PlainProgress)
 
