@@ -50,7 +50,13 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
     true = set(truth.edges)
     rows: list[list[str]] = []
     found = {"yes": 0, "reversed": 0, "no": 0}
-    for probability, parent, child in _by_probability(probabilities):
+    cells = [
+        (-float(probability), str(parent), str(child))
+        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
+        for child, probability in zip(probabilities.columns, row, strict=True)
+    ]
+    for negative, parent, child in sorted(cells):
+        probability = -negative
         kind = "yes" if (parent, child) in true else "reversed" if (child, parent) in true else "no"
         if probability >= threshold:
             found[kind] += 1
@@ -61,15 +67,6 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
         f"With probability {threshold:g} or more: {found['yes']} of the {len(true)} true edges, "
         f"{found['reversed']} reversed, {found['no']} not in the true graph."
     )
-
-
-def _by_probability(probabilities: pd.DataFrame) -> list[tuple[float, str, str]]:
-    cells = [
-        (float(probability), str(parent), str(child))
-        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
-        for child, probability in zip(probabilities.columns, row, strict=True)
-    ]
-    return sorted(cells, key=lambda cell: (-cell[0], *cell[1:]))
 
 
 def print_conclusion(posterior: Posterior) -> None:

@@ -135,7 +135,10 @@ class EdgePrior:
         late_to_early = nodes.against_tiers(self.tiers)
         _refuse_contradictions(required, forbidden, late_to_early, nodes.names)
         max_parents = nodes.size - 1 if self.max_parents is None else min(self.max_parents, nodes.size - 1)
-        _refuse_too_many_required(required, max_parents, nodes.names)
+        counts = zip(nodes.names, required.sum(axis=0).tolist(), strict=True)
+        crowded = [f"{name} ({count})" for name, count in counts if count > max_parents]
+        if crowded:
+            raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
 
         status = np.full((nodes.size, nodes.size), FREE, dtype=np.uint8)
         status[forbidden | late_to_early | required.T] = FORBIDDEN
@@ -303,13 +306,6 @@ def _refuse_contradictions(
     except CycleError as error:
         cycle = " → ".join(names[node] for node in error.args[1])
         raise PriorError(f"required edges form a cycle: {cycle}; drop one of them") from None
-
-
-def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, names: Sequence[str]) -> None:
-    counts = required.sum(axis=0).tolist()
-    crowded = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count > max_parents]
-    if crowded:
-        raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
 
 
 def _label(label: object) -> Node:

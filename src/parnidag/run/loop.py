@@ -44,12 +44,11 @@ class Run:
         plan: Plan,
         logs: list[ChainLog],
         store: DrawStore,
-        checkpointer: Checkpointer | None = None,
-        timings: dict[str, float] | None = None,
+        checkpointer: Checkpointer | None,
+        timings: dict[str, float],
     ) -> None:
-        self.setup, self.plan, self.logs, self.store = setup, plan, logs, store
+        self.setup, self.plan, self.logs, self.store, self.timings = setup, plan, logs, store, timings
         self.target, self.sampler = setup.target, setup.sampler
-        self.timings = {} if timings is None else timings
         self.stopped: str | None = None
         """Why the run ended early: the name of a signal, or what happened to the workers; None if it did not."""
         self.checkpoint_trouble: str | None = None
@@ -83,7 +82,8 @@ class Run:
                 self.stopped = None  # the signal came too late to change anything
             self._last_checkpoint()
         if self.interrupted:
-            self._refuse_nothing()
+            if self.draws() == 0:
+                self._raise_that_nothing_is_left()
             for log in self.logs:
                 log.close_batch()
 
@@ -220,10 +220,7 @@ class Run:
             self._progress.note("the checkpoint could be written again")
         self.checkpoint_trouble = trouble
 
-    def _refuse_nothing(self) -> None:
-        """Stop here if there is no draw of every chain, and so no result."""
-        if self.draws() > 0:
-            return
+    def _raise_that_nothing_is_left(self) -> None:
         where = ""
         if self._checkpointer is not None and self._checkpointer.written:
             where = f"; the checkpoint {self._checkpointer.file.path} knows where the chains stand"

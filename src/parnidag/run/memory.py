@@ -75,16 +75,9 @@ def memory_need(
     searched: bool = True,
     tuned: bool = True,
 ) -> Need:
-    """Estimate the memory of a run.
+    """Estimate the memory of a run, `searched` before its chains begin, and `tuned` if chains are PARNI's.
 
-    Parameters
-    ----------
-    n_nodes, chains, max_parents
-        Of the run; no limit on parents if None.
-    score_bytes
-        What the score keeps of the data; a matrix of n × n if None.
-    searched, tuned
-        Whether a search comes before the chains, and whether chains tune themselves as PARNI's do.
+    The score keeps `score_bytes` of the data, by default a matrix of n × n.
 
     Examples
     --------

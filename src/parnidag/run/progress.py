@@ -76,11 +76,6 @@ def make_progress(
 
     False: show nothing. True: always show. None: a live table in a terminal; elsewhere a line now and then, and nothing
     at all for a run of a few seconds.
-
-    Examples
-    --------
-    >>> with make_progress(False, chains=2) as progress:
-    ...     progress.stage("warm start")
     """
     stream = sys.stderr if stream is None else stream
     if progress is False or stream is None:  # a windowed Python has no standard error

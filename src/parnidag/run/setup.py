@@ -58,7 +58,6 @@ class Setup:
 
     @staticmethod
     def read(bundle: Bundle, target: Target, sampler: Sampler, searched: bool) -> Setup:
-        """Return the set-up that a checkpoint keeps."""
         facts, arrays = bundle
         memory = float(getattr(sampler, "memory", DEFAULT_MEMORY))
         space, found = (
@@ -116,7 +115,6 @@ def prepare(
 
 
 def first_logs(setup: Setup, plan: Plan) -> list[ChainLog]:
-    """Return all chains at their start."""
     logs = []
     for index, graph in enumerate(setup.starts):
         chain = new_chain(setup.target, graph, plan.seed, index)
