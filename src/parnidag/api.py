@@ -143,9 +143,10 @@ def sample(
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     tune = None if tune is None else whole(tune, "tune")
     thin = None if thin is None else whole(thin, "thin", 1)
-    kept = _checkpoint_path(checkpoint)
-    _check_output(output, kept)
-    with closing(_draw_store(kept, output, chains)) as store:
+    kept = _path(checkpoint, "checkpoint", "a file, such as run.ckpt")
+    wanted = _path(output, "output", "a netCDF file, such as posterior.nc")
+    _check_output(wanted, kept)
+    with closing(_draw_store(kept, wanted, chains)) as store:
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
         if saved is not None:
@@ -186,17 +187,16 @@ def sample(
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
-            return _result(run, output, began)
+            return _result(run, wanted, began)
 
 
-def _draw_store(checkpoint: Path | None, output: str | os.PathLike[str] | None, chains: int) -> RunFile | MemoryStore:
+def _draw_store(checkpoint: Path | None, output: Path | None, chains: int) -> RunFile | MemoryStore:
     """Return where draws go: to the checkpoint, or beside the file they are meant for; else they stay in memory."""
     if checkpoint is not None:
         return RunFile(checkpoint)
     if output is None:
         return MemoryStore(chains)
-    target = Path(output)
-    return RunFile(target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws"), temporary=True)
+    return RunFile(output.with_name(f".{output.name}.{secrets.token_hex(4)}.draws"), temporary=True)
 
 
 @contextmanager
@@ -206,21 +206,16 @@ def _stage(display: Progress, timings: dict[str, float], name: str) -> Iterator[
         yield
 
 
-def _checkpoint_path(checkpoint: object) -> Path | None:
-    if checkpoint is None:
-        return None
-    if not isinstance(checkpoint, str | os.PathLike) or isinstance(checkpoint, bytes):
-        raise ParnidagError(f"checkpoint must be the path of a file, such as run.ckpt, or None, got {checkpoint!r}")
-    return Path(checkpoint)
+def _path(value: object, argument: str, kind: str) -> Path | None:
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise ParnidagError(f"{argument} must be the path of {kind}, or None, got {value!r}")
+    return None if value is None else Path(value)
 
 
-def _check_output(output: object, checkpoint: Path | None) -> None:
+def _check_output(path: Path | None, checkpoint: Path | None) -> None:
     """Refuse what cannot be written before hours are spent on it."""
-    if output is None:
+    if path is None:
         return
-    if not isinstance(output, str | os.PathLike):
-        raise ParnidagError(f"output must be the path of a netCDF file, such as posterior.nc, or None, got {output!r}")
-    path = Path(output)
     if path.suffix != ".nc":
         raise ParnidagError(f"output is a netCDF file, so name it *.nc, not {path}")
     problem = why_not_writable(path)
@@ -230,7 +225,7 @@ def _check_output(output: object, checkpoint: Path | None) -> None:
         raise ParnidagError(f"output and checkpoint are the same file, {path}")
 
 
-def _result(run: Run, output: str | os.PathLike[str] | None, began: float) -> Posterior:
+def _result(run: Run, output: Path | None, began: float) -> Posterior:
     """Put the result together, and only then say what was not as planned: warnings may be turned into errors."""
     said: list[tuple[str, type[StoppedWarning]]] = []
     if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
