@@ -10,15 +10,15 @@ import pytest
 from commands import calls, table
 
 import parnidag
+from parnidag import samplers
 from parnidag.cli import app as cli
 
 
 @pytest.mark.usefixtures("table")
 def test_options_reach_the_sampler(calls):
     words = "sample data.csv --draws 7 --tune 8 --thin 9 --chains 2 --seed 3 --g 4 --h 0.2 --max-parents 2"
-    assert (
-        cli.run([*words.split(), "--sampler", "mc3", "--forbid", "A,B", "--forbid", "B -> C", "--require", "A→C"]) == 0
-    )
+    edges = ["--forbid", "A,B", "--forbid", "B -> C", "--require", "A→C"]
+    assert cli.run([*words.split(), "--sampler", "mc3", *edges]) == 0
     data, options = calls[0]
     assert data.names == ("A", "B", "C")
     expected = {"draws": 7, "tune": 8, "thin": 9, "chains": 2, "seed": 3, "progress": None}
@@ -34,47 +34,43 @@ def test_options_reach_the_sampler(calls):
 @pytest.mark.parametrize(
     ("words", "sampler"),
     [
-        ([], lambda samplers: samplers.PARNI()),
-        (["--kernel", "gibbs"], lambda samplers: samplers.PARNI(kernel="gibbs")),
-        (["--sampler", "parni", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
-        (["--moves", "paper"], lambda samplers: samplers.PARNI(moves="paper")),
-        (["--moves", "mixed", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
-        (
-            ["--moves", "parni=0.5,exchange=0.5"],
-            lambda samplers: samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5}),
-        ),
+        ([], samplers.PARNI()),
+        (["--kernel", "gibbs"], samplers.PARNI(kernel="gibbs")),
+        (["--sampler", "parni", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
+        (["--moves", "paper"], samplers.PARNI(moves="paper")),
+        (["--moves", "mixed", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
+        (["--moves", "parni=0.5,exchange=0.5"], samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5})),
         (
             ["--moves", " adr = 3, node_swap=1e0 ", "--kernel", "printed"],
-            lambda samplers: samplers.PARNI(kernel="printed", moves={"adr": 0.75, "node_swap": 0.25}),
+            samplers.PARNI(kernel="printed", moves={"adr": 0.75, "node_swap": 0.25}),
         ),
-        (["--sampler", "adr"], lambda samplers: samplers.ADR()),
-        (["--sampler", "rev"], lambda samplers: samplers.REV()),
-        (["--sampler", "order"], lambda samplers: samplers.OrderMCMC()),
-        (["--sampler", "partition"], lambda samplers: samplers.PartitionMCMC()),
-        (["--sampler", "iterative"], lambda samplers: samplers.IterativeMCMC()),
+        (["--sampler", "adr"], samplers.ADR()),
+        (["--sampler", "rev"], samplers.REV()),
+        (["--sampler", "order"], samplers.OrderMCMC()),
+        (["--sampler", "partition"], samplers.PartitionMCMC()),
+        (["--sampler", "iterative"], samplers.IterativeMCMC()),
     ],
 )
 def test_words_become_samplers(words, sampler, calls):
     assert cli.run(["sample", "data.csv", *words]) == 0
-    assert calls[0][1]["sampler"] == sampler(parnidag.samplers)
+    assert calls[0][1]["sampler"] == sampler
 
 
 @pytest.mark.usefixtures("table")
 def test_words_become_search_spaces(calls, tmp_path, monkeypatch):
-    assert cli.run(["sample", "data.csv"]) == 0
-    assert calls[-1][1]["space"] is None
-    assert cli.run(["sample", "data.csv", "--space", "pc", "--alpha", "0.2"]) == 0
-    assert isinstance(calls[-1][1]["space"], parnidag.space.Skeleton)
+    def space(*words):
+        assert cli.run(["sample", "data.csv", *words]) == 0
+        return calls[-1][1]["space"]
+
+    assert space() is None
+    assert isinstance(space("--space", "pc", "--alpha", "0.2"), parnidag.space.Skeleton)
     assert calls[-1][1]["space"].alpha == 0.2
-    assert cli.run(["sample", "data.csv", "--space", "iterative", "--seed", "1"]) == 0
-    assert isinstance(calls[-1][1]["space"], parnidag.space.SearchSpace)
-    assert cli.run(["sample", "data.csv", "--space", "all"]) == 0
-    assert calls[-1][1]["space"].sum() == 6
+    assert isinstance(space("--space", "iterative", "--seed", "1"), parnidag.space.SearchSpace)
+    assert space("--space", "all").sum() == 6
     matrix = pd.DataFrame([[0, 1, 0], [0, 0, 0], [0, 1, 0]], index=list("ABC"), columns=list("ABC"))
     for index in (True, False):
         matrix.to_csv("candidates.csv", index=index)
-        assert cli.run(["sample", "data.csv", "--space", "candidates.csv"]) == 0
-        assert calls[-1][1]["space"].edges == [("A", "B"), ("C", "B")]
+        assert space("--space", "candidates.csv").edges == [("A", "B"), ("C", "B")]
 
 
 @pytest.mark.usefixtures("table")
