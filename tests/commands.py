@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import parnidag
 from parnidag._util.files import write_csv
@@ -57,7 +58,8 @@ class Calls(list):
         return self.result
 
 
-def remembered_calls(monkeypatch):
+@pytest.fixture
+def calls(monkeypatch):
     """Let `parnidag.sample` and `parnidag.exact` do nothing but remember their calls, which are returned."""
     calls = Calls()
     calls.result = StubPosterior()
@@ -66,13 +68,11 @@ def remembered_calls(monkeypatch):
     return calls
 
 
-def small_table(folder, monkeypatch):
+@pytest.fixture
+def table(tmp_path, monkeypatch):
     """Go to a folder and write a table of three nodes there; return its path."""
-    monkeypatch.chdir(folder)
-    path = folder / "data.csv"
-    simulation = simulate(3, 2, 50, 1)
-    write_csv(path, NODES, simulation.values)
-    return path
+    monkeypatch.chdir(tmp_path)
+    return write_csv(tmp_path / "data.csv", NODES, simulate(3, 2, 50, 1).values)
 
 
 def one_line_error(captured):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from unittest import mock
 
 import numpy as np
@@ -52,7 +52,7 @@ def killing(after):
 
     def counted(self):
         write(self)
-        written.append(self.trouble)
+        written.append(self.file.trouble)
         if len(written) == after:
             raise Killed
 
@@ -95,16 +95,11 @@ def _same(one, other):
 
 def contents(path, name="chains"):
     """A bundle of a checkpoint: facts and arrays that may be changed."""
-    file = RunFile(path)
-    try:
+    with closing(RunFile(path)) as file:
         return file.load(name)
-    finally:
-        file.close()
 
 
 def rewritten(path, **bundles):
     """Put other bundles into a checkpoint, with digests that fit them."""
-    file = RunFile(path)
-    assert file.save(bundles), file.trouble
-    file.close()
-    return path
+    with closing(RunFile(path)) as file:
+        assert file.save(bundles), file.trouble

@@ -135,7 +135,7 @@ def test_another_space_and_version_are_refused(tmp_path, monkeypatch):
 
 def test_a_shorter_run_is_refused(tmp_path, kept):
     path = copied(kept, tmp_path)
-    with pytest.raises(ParnidagError, match="draws=50, now draws=49: a run can be made longer, not shorter"):
+    with pytest.raises(ParnidagError, match="is of a run of 50 draws, now 49: a run can be made longer, not shorter"):
         run("MC3", checkpoint=path, draws=49)
 
 

@@ -1,5 +1,7 @@
 """The command line: how it starts, what it prints and saves, and its agreement with the library."""
 
+# ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
+
 from __future__ import annotations
 
 import re
@@ -9,22 +11,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from commands import NODES, PROBABILITIES, StubPosterior, remembered_calls, small_table
+from commands import NODES, PROBABILITIES, StubPosterior, calls, table
 
 import parnidag
-from parnidag import cli
+from parnidag.cli import app as cli
 from parnidag.errors import ParnidagError
 from parnidag.simulation import example_network, simulate
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    return remembered_calls(monkeypatch)
-
-
-@pytest.fixture
-def table(tmp_path, monkeypatch):
-    return small_table(tmp_path, monkeypatch)
 
 
 def command_line(*arguments):

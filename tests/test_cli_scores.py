@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import parnidag
-from parnidag import cli
+from parnidag.cli import app as cli
 
 SHORT = ["--draws", "20", "--thin", "10", "--seed", "1", "--quiet", "-o", "posterior.nc"]
 

@@ -15,7 +15,7 @@ SAYS_AND_WRITES = {
     "compare_samplers.py": (r"OrderMCMC +0\.\d", {"order-bias.png"}),
     "dask_cluster.py": (
         r"2 workers sampled 200 draws a chain\nthe same draws as on threads: True",
-        {"posterior.nc", "run.ckpt", "run.ckpt.draws"},
+        {"posterior.nc", "run.ckpt"},
     ),
     "discrete.py": (r"converged.*\n(.*\n)*pollen – sneezing +1\.00", {"graph.csv"}),
     "first_posterior.py": (
@@ -23,7 +23,7 @@ SAYS_AND_WRITES = {
         {"garden.csv", "posterior.nc", "graph.dot", "report.html"},
     ),
     "interventions.py": (r"regulator → messenger .* 1\.0", {"experiments.csv"}),
-    "mpi_cluster.py": (r"threads\n.*converged", {"posterior.nc", "run.ckpt", "run.ckpt.draws"}),
+    "mpi_cluster.py": (r"threads\n.*converged", {"posterior.nc", "run.ckpt"}),
     "own_score.py": (r"flowers → bees .* 1\.00 .* 1\.00", {"scores.csv"}),
     "prior_knowledge.py": (r"altitude → rain .* 1\.00", {"priors.csv"}),
 }

@@ -7,6 +7,7 @@ import pickle
 import shutil
 import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,15 +49,14 @@ def zipped(path):
         archive.writestr("manifest.json", "{}")
 
 
-def database(path):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE other (number INTEGER)")
-    connection.close()
+def execute(path, command):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(command)
 
 
 OTHERS = {
     "the format of old": zipped,
-    "another program's database": database,
+    "another program's database": lambda path: execute(path, "CREATE TABLE other (number INTEGER)"),
     "zeros": lambda path: path.write_bytes(bytes(1000)),
     "pickle": lambda path: path.write_bytes(pickle.dumps({"a": 1})),
     "text": lambda path: path.write_text("not a checkpoint " * 100),
@@ -80,9 +80,7 @@ def test_an_empty_file_is_as_good_as_none(tmp_path, whole):
 
 def test_a_file_of_another_format_is_refused(made, tmp_path):
     path = Path(shutil.copy(made, tmp_path))
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    execute(path, "PRAGMA user_version = 99")
     with pytest.raises(ParnidagError, match="has format 99, and this version of parnidag reads format"):
         run("MC3", checkpoint=path)
 
@@ -111,9 +109,7 @@ def test_damaged_bytes_are_refused_or_do_not_matter(made, whole, tmp_path, data)
 )
 def test_what_was_lost_or_changed_is_noticed(made, tmp_path, command):
     path = Path(shutil.copy(made, tmp_path))
-    with sqlite3.connect(path) as connection:
-        connection.execute(command)
-    connection.close()
+    execute(path, command)
     assert outcome(path) is None
 
 

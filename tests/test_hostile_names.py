@@ -22,8 +22,8 @@ from test_plots import NAMES as PLOTS
 from test_plots import drawn
 
 import parnidag
-from parnidag import cli
 from parnidag._util.files import csv_text, escaped, unescaped, write_csv
+from parnidag.cli import app as cli
 from parnidag.data import Data
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import as_graph

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -106,6 +107,16 @@ def local_score(score, moments, node, parents):
     return value, min(mixed, max(left, mixed / 10**6)) / gram[node][node]
 
 
+def summed(local):
+    """Edge probabilities and log evidence over all 25 graphs of three nodes, from local scores."""
+    graphs = list(all_dags(3))
+    families = [[(j, tuple(np.flatnonzero(graph[:, j]).tolist())) for j in range(3)] for graph in graphs]
+    weights = np.array([math.fsum(local(*family) for family in graph) for graph in families])
+    weights += math.log(0.5) * np.array([graph.sum() for graph in graphs])  # h = 1/3
+    law = np.exp(weights - weights.max())
+    return np.tensordot(law / law.sum(), np.array(graphs), 1), float(weights.max() + math.log(law.sum()))
+
+
 def exact_posterior(score, values):
     """Edge probabilities and log evidence of all 25 graphs, and how wrong double precision may make a local score."""
     moments = exact_moments(values)
@@ -115,19 +126,10 @@ def exact_posterior(score, values):
         for size in range(3)
         for parents in itertools.combinations([i for i in range(3) if i != node], size)
     }
-    graphs = list(all_dags(3))
-    weights = np.array(
-        [
-            math.fsum(found[node, tuple(np.flatnonzero(graph[:, node]).tolist())][0] for node in range(3))
-            + math.log(0.5) * graph.sum()  # h = 1/3
-            for graph in graphs
-        ]
-    )
-    law = np.exp(weights - weights.max())
-    evidence = float(weights.max() + math.log(law.sum()))
+    probabilities, evidence = summed(lambda node, parents: found[node, parents][0])
     # A few roundings of a sum of squares, beside what is left of it, once for every row.
     slack = len(values) * 32 * EPSILON / float(min(left for _, left in found.values()))
-    return np.tensordot(law / law.sum(), np.array(graphs), 1), evidence, slack
+    return probabilities, evidence, slack
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -250,18 +252,8 @@ def class_tables():
 def test_classes_of_every_shape(what):
     codes = class_tables()[what].astype(np.int64)
     posterior = parnidag.exact(Data(codes, kind="discrete"), score=scores.BDeu())
-    graphs = list(all_dags(3))
-    weights = np.array(
-        [
-            math.fsum(bdeu(codes, node, tuple(np.flatnonzero(graph[:, node]).tolist())) for node in range(3))
-            + math.log(0.5) * graph.sum()
-            for graph in graphs
-        ]
-    )
-    law = np.exp(weights - weights.max())
-    evidence = weights.max() + math.log(law.sum())
+    expected, evidence = summed(partial(bdeu, codes))
     assert posterior.log_evidence == pytest.approx(evidence, rel=1e-11)
-    expected = np.tensordot(law / law.sum(), np.array(graphs), 1)
     np.testing.assert_allclose(posterior.edge_probabilities, expected, rtol=0, atol=1e-11 * abs(evidence))
 
 

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import NODES, one_line_error, small_table
+from commands import NODES, one_line_error, table  # noqa: F401 (a fixture)
 from hostile import parquet_bytes, small_parquets, table_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ from made_results import made_result
 from tables import refusal
 from test_reading import sound
 
-from parnidag import cli
+from parnidag.cli import app as cli
 from parnidag.data import Data, files
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import as_graph
@@ -87,9 +87,9 @@ def test_files_that_are_something_else(tmp_path, suffix):
     assert (tmp_path / "unpickled").exists()  # the trap would have shown
 
 
+@pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("command", ["sample", "exact", "space", "truth"])
-def test_the_command_line_answers_in_one_line(tmp_path, monkeypatch, capsys, command):
-    small_table(tmp_path, monkeypatch)
+def test_the_command_line_answers_in_one_line(tmp_path, capsys, command):
     path = tmp_path / "hostile.csv"
     made_result(NODES).save("known.nc")
     words = {

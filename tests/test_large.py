@@ -187,7 +187,7 @@ def test_free_memory_is_read(monkeypatch):
 def test_the_time_of_a_large_run_is_announced(monkeypatch):
     monkeypatch.setattr(memory, "usable_cores", lambda: 2)
     target = target_of(LARGE)
-    iterations = 2 * 60 * 10 * memory.ITERATIONS_A_SECOND  # ten minutes, and some seconds for the search
+    iterations = 2 * 60 * 10 * memory.ITERATIONS_PER_SECOND  # ten minutes, and some seconds for the search
     assert time_in_words(target, samplers.PARNI(), iterations) == f"n={LARGE}: about 10 minutes on 2 free cores"
     assert time_in_words(target, samplers.PARNI(), 1) == f"n={LARGE}: about 1 minute on 2 free cores"
     assert time_in_words(target, samplers.ADR(), iterations) is None

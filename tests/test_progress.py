@@ -9,15 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from parnidag.run.progress import (
-    ChainStatus,
-    LiveProgress,
-    PlainProgress,
-    Progress,
-    _duration,
-    _rate,
-    make_progress,
-)
+from parnidag.run.progress import ChainStatus, LiveProgress, PlainProgress, Progress, _duration, _rate, make_progress
 
 
 class Terminal(io.StringIO):
@@ -41,10 +33,9 @@ def status(chain=0, stage="drawing", iteration=500, **changes):
 def test_choice_of_display(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     assert type(make_progress(False, 2, stream=Terminal())) is Progress
-    assert isinstance(make_progress(None, 2, stream=Terminal()), LiveProgress)
-    assert isinstance(make_progress(True, 2, stream=Terminal()), LiveProgress)
-    assert isinstance(make_progress(None, 2, stream=io.StringIO()), PlainProgress)
-    assert isinstance(make_progress(True, 2, stream=io.StringIO()), PlainProgress)
+    for shown in (None, True):
+        assert isinstance(make_progress(shown, 2, stream=Terminal()), LiveProgress)
+        assert isinstance(make_progress(shown, 2, stream=io.StringIO()), PlainProgress)
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(make_progress(None, 2, stream=Terminal()), PlainProgress)
 
@@ -125,6 +116,7 @@ def test_a_log_that_went_away_does_not_end_the_run():
 
 def rendered(statuses, width, height=25):
     progress = LiveProgress(Terminal(), Clock())
+    progress.stage("warm start")
     for each in statuses:
         progress.update(each)
     console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
@@ -159,11 +151,7 @@ def test_more_chains_than_lines():
 
 
 def test_before_the_chains_report_the_stage_is_shown():
-    progress = LiveProgress(Terminal(), Clock())
-    progress.stage("warm start")
-    console = Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(progress.render(console))
-    assert "warm start" in console.file.getvalue()
+    assert "warm start" in rendered([], 80)[0]
 
 
 def test_live_run_ends_with_the_last_state(monkeypatch):
@@ -181,21 +169,11 @@ def test_live_run_ends_with_the_last_state(monkeypatch):
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1  # the cursor comes back
 
 
-@pytest.mark.parametrize(
-    ("rate", "text"),
-    [(0.0, "0"), (950.4, "950"), (21_300, "21.3k"), (213_456, "213k"), (999_600, "1.00M"), (3.1e6, "3.10M")],
-)
-def test_rates(rate, text):
-    assert _rate(rate) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.2, "0s"), (59.6, "1m00s"), (65, "1m05s"), (7385, "2h03m"), (86_400 * 5 + 7 * 3600, "5d07h"), (1e12, "long")],
-)
-def test_durations(seconds, text):
-    assert _duration(seconds) == text
-    assert len(text) <= 6
+def test_rates_and_durations_are_short():
+    rates = {0.0: "0", 950.4: "950", 21_300: "21.3k", 213_456: "213k", 999_600: "1.00M", 3.1e6: "3.10M"}
+    assert {rate: _rate(rate) for rate in rates} == rates
+    times = {0.2: "0s", 59.6: "1m00s", 65: "1m05s", 7385: "2h03m", 86_400 * 5 + 7 * 3600: "5d07h", 1e12: "long"}
+    assert {seconds: _duration(seconds) for seconds in times} == times
 
 
 def test_unknown_speed_and_length():

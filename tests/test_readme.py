@@ -32,7 +32,7 @@ def test_python_examples_run(folder):
 
 
 def test_commands_exist():
-    from parnidag.cli import run
+    from parnidag.cli.app import run
 
     commands = re.findall(r"^parnidag (\w+)", README, flags=re.MULTILINE)
     assert commands == ["sample", "sample", "sample", "sample", "exact", "report", "compare", "simulate"]

@@ -28,33 +28,32 @@ from parnidag.run.run_file import RunFile
 from parnidag.run.signals import catching_signals
 from parnidag.target import Target
 
+TABLE = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
 
-def finished(result):
-    future = Future()
-    future.set_result(result)
-    return future
+
+def stopped_twice(future, in_place):
+    """What a run takes that is told twice to stop while it waits for a segment."""
+    taken, waiting = [], {future: ("log", 5)}
+    pool = SimpleNamespace(in_place=in_place, seconds=1.0, abandoned=False, result=lambda future: future.result())
+    run = SimpleNamespace(_absorb=lambda log, segment, aim: taken.append((log, segment)), draws=lambda: 1)
+    run._take_last = lambda *arguments: Run._take_last(run, *arguments)
+    Run._stop(run, pool, waiting)
+    Run._stop(run, pool, waiting)
+    return taken
 
 
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_segment_that_came_back_is_taken_once_however_often_the_run_stops(in_place):
-    taken = []
-    pool = SimpleNamespace(in_place=in_place, seconds=1.0, abandoned=False, result=lambda future: future.result())
-    run = SimpleNamespace(_absorb=lambda log, segment, aim: taken.append((log, segment)), draws=lambda: 1)
-    run._take_last = lambda *arguments: Run._take_last(run, *arguments)
-    waiting = {finished("segment"): ("log", 5)}
-    Run._stop(run, pool, waiting)
-    Run._stop(run, pool, waiting)
-    assert taken == [("log", "segment")]
+    future = Future()
+    future.set_result("segment")
+    assert stopped_twice(future, in_place) == [("log", "segment")]
 
 
 def test_an_exception_of_a_chain_that_was_changed_in_place_is_not_passed_over():
-    pool = SimpleNamespace(in_place=True, seconds=1.0, abandoned=False, result=lambda future: future.result())
-    run = SimpleNamespace(_absorb=None, draws=lambda: 1)
-    run._take_last = lambda *arguments: Run._take_last(run, *arguments)
     failed = Future()
     failed.set_exception(SystemExit(3))
     with pytest.raises(SystemExit):
-        Run._stop(run, pool, {failed: ("log", 5)})
+        stopped_twice(failed, in_place=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -97,11 +96,10 @@ def test_a_terminal_that_has_gone_costs_nothing():
         def isatty(self):
             return True
 
-        def write(self, text):
+        def write(self, *text):
             raise OSError(5, "Input/output error")
 
-        def flush(self):
-            raise OSError(5, "Input/output error")
+        flush = write
 
     progress = LiveProgress(Gone(), time.monotonic)
     progress.note("stopping")
@@ -131,10 +129,9 @@ def test_an_interrupted_reader_does_not_keep_the_file(tmp_path):
 
 
 def test_extended_runs_keep_batches_of_one_length(tmp_path):
-    table = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
     options = {"thin": 10, "tune": 200, "chains": 2, "seed": 1, "progress": False, "checkpoint": tmp_path / "run.ckpt"}
     for draws in (40, 80, 120, 800):
-        lengths = parnidag.sample(table, draws=draws, **options).record.batch_iterations
+        lengths = parnidag.sample(TABLE, draws=draws, **options).record.batch_iterations
         assert lengths.sum() == 2 * 10 * draws
         assert len(np.unique(lengths[:, :-1])) == 1
         assert lengths.shape[1] <= 41
@@ -235,11 +232,10 @@ def test_nothing_is_run_only_to_be_timed(monkeypatch):
         raise AssertionError("the run is over")
 
     monkeypatch.setattr(parnidag.samplers.PARNI, "costs", costs, raising=False)
-    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, **SHORT)
+    parnidag.sample(TABLE, **SHORT)
 
 
 def test_ctrl_c_while_the_result_is_written_does_not_cost_it(tmp_path, monkeypatch):
-    table = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
     real = api.save_record
 
     def interrupted(record, path):
@@ -249,7 +245,7 @@ def test_ctrl_c_while_the_result_is_written_does_not_cost_it(tmp_path, monkeypat
     monkeypatch.setattr(api, "save_record", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests may ignore it
     try:
-        parnidag.sample(table, **SHORT, output=tmp_path / "x.nc")
+        parnidag.sample(TABLE, **SHORT, output=tmp_path / "x.nc")
     finally:
         signal.signal(signal.SIGINT, before)
     assert parnidag.load(tmp_path / "x.nc").log_posterior.shape == (2, 20)
@@ -257,7 +253,6 @@ def test_ctrl_c_while_the_result_is_written_does_not_cost_it(tmp_path, monkeypat
 
 def test_warnings_come_after_the_result_is_written(tmp_path, monkeypatch):
     """Users turn warnings into errors; the file must be there all the same."""
-    table = parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values
     execute = Run.execute
 
     def ended_early(self, *arguments):
@@ -268,5 +263,5 @@ def test_warnings_come_after_the_result_is_written(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(StoppedWarning):
-            parnidag.sample(table, **SHORT, output=tmp_path / "x.nc")
+            parnidag.sample(TABLE, **SHORT, output=tmp_path / "x.nc")
     assert parnidag.load(tmp_path / "x.nc").settings["stopped_by"] == "SIGTERM"

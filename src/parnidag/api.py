@@ -20,9 +20,9 @@ from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
-from parnidag.exact_solver import sums as referee
 from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.exact_solver.draws import draw_graphs
+from parnidag.exact_solver.sums import check_size, solve
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
 from parnidag.priors.edge_prior import EdgePrior
@@ -38,14 +38,13 @@ from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors
 from parnidag.run.progress import Progress, make_progress
 from parnidag.run.run_file import RunFile
-from parnidag.run.setup import Setup, first_logs, prepare, starts_from_searches
+from parnidag.run.setup import first_logs, prepare, starts_from_searches
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI
-from parnidag.samplers.base import Sampler, Stages
+from parnidag.samplers.base import Sampler
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
 from parnidag.space.read import as_space
-from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -141,10 +140,13 @@ def sample(
     _check_kinds(sampler=sampler, score=score, prior=prior, executor=executor, progress=progress)
     began = time.perf_counter()
     sampler = PARNI() if sampler is None else sampler
-    _check_numbers(draws, tune, thin, chains)
-    kept = _checkpoint_path(checkpoint)
-    _check_output(output, kept)
-    with closing(_draw_store(kept, output, int(chains))) as store:
+    draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
+    tune = None if tune is None else whole(tune, "tune")
+    thin = None if thin is None else whole(thin, "thin", 1)
+    kept = _path(checkpoint, "checkpoint", "a file, such as run.ckpt")
+    wanted = _path(output, "output", "a netCDF file, such as posterior.nc")
+    _check_output(wanted, kept)
+    with closing(_draw_store(kept, wanted, chains)) as store:
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
         if saved is not None:
@@ -155,9 +157,9 @@ def sample(
             )
         table = as_data(data)
         target = _target(table, score, prior)
-        thin = sampler.default_thin(target.n_nodes) if thin is None else int(thin)
-        tune = int(draws) * thin // 4 if tune is None else int(tune)
-        plan = Plan(int(draws), tune, thin, int(chains), seed_or_new(seed))
+        thin = sampler.default_thin(target.n_nodes) if thin is None else thin
+        tune = draws * thin // 4 if tune is None else tune
+        plan = Plan(draws, tune, thin, chains, seed_or_new(seed))
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
         starts = _start_graphs(start, target, plan.chains)
@@ -174,67 +176,46 @@ def sample(
                 with stages("checkpoint"):
                     setup, logs = interruptibly(partial(resume, file, saved, target, sampler, plan, searched))
             else:
-                setup = _set_up(table, target, sampler, plan, starts, given, display, stages)
+                if expected := time_in_words(target, sampler, plan.total * plan.chains):
+                    display.note(expected)
+                with stages("prior"):
+                    marginals = interruptibly(partial(_prior_marginals, target))
+                setup = interruptibly(partial(prepare, table, target, sampler, plan, starts, given, marginals, stages))
                 with stages("set-up of chains"):
                     logs = interruptibly(partial(first_logs, setup, plan))
             writer = None if file is None else Checkpointer.of_run(file, setup, plan, this)
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
-            return _result(run, output, began)
+            return _result(run, wanted, began)
 
 
-def _draw_store(checkpoint: Path | None, output: str | os.PathLike[str] | None, chains: int) -> RunFile | MemoryStore:
+def _draw_store(checkpoint: Path | None, output: Path | None, chains: int) -> RunFile | MemoryStore:
     """Return where draws go: to the checkpoint, or beside the file they are meant for; else they stay in memory."""
     if checkpoint is not None:
         return RunFile(checkpoint)
-    if output is not None:
-        target = Path(output)
-        return RunFile(target.with_name(f".{target.name}.{secrets.token_hex(4)}.draws"), temporary=True)
-    return MemoryStore(chains)
+    if output is None:
+        return MemoryStore(chains)
+    return RunFile(output.with_name(f".{output.name}.{secrets.token_hex(4)}.draws"), temporary=True)
 
 
 @contextmanager
 def _stage(display: Progress, timings: dict[str, float], name: str) -> Iterator[None]:
-    """Announce and time a stage of the set-up."""
     display.stage(name)
     with timed(timings, name):
         yield
 
 
-def _set_up(
-    table: Data,
-    target: Target,
-    sampler: Sampler,
-    plan: Plan,
-    starts: list[Adjacency] | None,
-    given: SearchSpace | None,
-    display: Progress,
-    stages: Stages,
-) -> Setup:
-    """Do everything that comes before the first iteration."""
-    if expected := time_in_words(target, sampler, plan.total * plan.chains):
-        display.note(expected)
-    with stages("prior"):
-        prior = interruptibly(partial(_prior_marginals, target))
-    return interruptibly(partial(prepare, table, target, sampler, plan, starts, given, prior, stages))
+def _path(value: object, argument: str, kind: str) -> Path | None:
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise ParnidagError(f"{argument} must be the path of {kind}, or None, got {value!r}")
+    return None if value is None else Path(value)
 
 
-def _checkpoint_path(checkpoint: object) -> Path | None:
-    if checkpoint is None:
-        return None
-    if not isinstance(checkpoint, str | os.PathLike) or isinstance(checkpoint, bytes):
-        raise ParnidagError(f"checkpoint must be the path of a file, such as run.ckpt, or None, got {checkpoint!r}")
-    return Path(checkpoint)
-
-
-def _check_output(output: object, checkpoint: Path | None) -> None:
+def _check_output(path: Path | None, checkpoint: Path | None) -> None:
     """Refuse what cannot be written before hours are spent on it."""
-    if output is None:
+    if path is None:
         return
-    if not isinstance(output, str | os.PathLike):
-        raise ParnidagError(f"output must be the path of a netCDF file, such as posterior.nc, or None, got {output!r}")
-    path = Path(output)
     if path.suffix != ".nc":
         raise ParnidagError(f"output is a netCDF file, so name it *.nc, not {path}")
     problem = why_not_writable(path)
@@ -244,7 +225,7 @@ def _check_output(output: object, checkpoint: Path | None) -> None:
         raise ParnidagError(f"output and checkpoint are the same file, {path}")
 
 
-def _result(run: Run, output: str | os.PathLike[str] | None, began: float) -> Posterior:
+def _result(run: Run, output: Path | None, began: float) -> Posterior:
     """Put the result together, and only then say what was not as planned: warnings may be turned into errors."""
     said: list[tuple[str, type[StoppedWarning]]] = []
     if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
@@ -302,11 +283,11 @@ def exact(
     draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = as_data(data)
-    referee.check_size(table.n_nodes, draws=draws > 0)
+    check_size(table.n_nodes, draws=draws > 0)
     target = _target(table, score, prior)
     log_weights = all_local_scores(target)
     target.check_score()
-    solution = referee.solve(log_weights)
+    solution = solve(log_weights)
     graphs = draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
     settings = {
         "version": __version__,
@@ -349,16 +330,6 @@ def _makes_executors(value: object) -> bool:
     return callable(value) and not isinstance(value, type) and not hasattr(value, "submit")
 
 
-def _check_numbers(draws: object, tune: object, thin: object, chains: object) -> None:
-    """Refuse anything but whole numbers that are large enough; None stands for a default of `tune` and `thin`."""
-    whole(draws, "draws", 1)
-    whole(chains, "chains", 1)
-    if tune is not None:
-        whole(tune, "tune")
-    if thin is not None:
-        whole(thin, "thin", 1)
-
-
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
     return Target.build(data, choose_score(score, data), EdgePrior() if prior is None else prior)
 
@@ -372,10 +343,10 @@ def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] 
     """Return the graph at which each chain starts, None to leave it to the sampler."""
     if start is None:
         return None
-    if isinstance(start, str) and start == "empty":
-        return [target.required] * chains
     if isinstance(start, str) and "." not in start:
-        raise ParnidagError(f'start must be "empty", a graph, an earlier posterior or None, got {start!r}')
+        if start != "empty":
+            raise ParnidagError(f'start must be "empty", a graph, an earlier posterior or None, got {start!r}')
+        return [target.required] * chains
     if isinstance(start, Posterior):
         if tuple(start.nodes) != target.names:
             raise ParnidagError("start is a posterior over other nodes than the columns of the data")

@@ -15,15 +15,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     try:
         with imports_ended_by_ctrl_c():
+            from parnidag.cli.app import run
+
             code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # before there was a command, or while one was saying farewell
         sys.stderr.write("parnidag: interrupted\n")
         code = INTERRUPTED
     leave(code)
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code: see `parnidag.cli.app.run`."""
-    from parnidag.cli.app import run as run_command
-
-    return run_command(arguments)

@@ -32,8 +32,15 @@ from parnidag.cli.options import (
     demo_report_path,
 )
 from parnidag.cli.process import INTERRUPTED, TERMINATED
-from parnidag.cli.screens import UsageError, error_line, print_beside_truth, print_conclusion, say
-from parnidag.cli.tables import print_against_truth, print_differences
+from parnidag.cli.screens import (
+    UsageError,
+    error_line,
+    print_against_truth,
+    print_beside_truth,
+    print_conclusion,
+    print_differences,
+    say,
+)
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
 
 if TYPE_CHECKING:
@@ -312,8 +319,7 @@ def simulate(
         raise UsageError(f"--nodes {nodes}: a graph to be found needs at least 2 nodes")
     simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
     write_csv(output, simulation.names, simulation.values)
-    size = f"{rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}"
-    say(f"Saved {output}: {size}")
+    say(f"Saved {output}: {rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}")
     if truth is not None:
         graph = simulation.adjacency.astype(int)
         write_csv(truth, simulation.names, graph, row_names=simulation.names, corner="parent")
@@ -338,17 +344,16 @@ def run(arguments: Sequence[str]) -> int:
         code = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except WorkersLostError as error:
-        _fail(error)
-        return WORKERS_LOST
     except (CycloptsError, ParnidagError) as error:
-        return _fail(error)
+        _fail(error)
+        return WORKERS_LOST if isinstance(error, WorkersLostError) else USER_MISTAKE
     except BrokenPipeError:
         # Whoever read the output has left; without this the interpreter complains once more while closing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return USER_MISTAKE
     except TerminatedError as stop:
         sys.stderr.write(f"parnidag: terminated: {stop.reason}\n")
         return TERMINATED
@@ -377,10 +382,9 @@ def _make_help_fit() -> None:
     app.console = Console(file=sys.stdout, width=PIPE_WIDTH, color_system=None)
 
 
-def _fail(error: Exception | str) -> int:
+def _fail(error: Exception | str) -> None:
     line = error if isinstance(error, str) else error_line(error, _OPTIONS)
     sys.stderr.write(f"parnidag: error: {visible(' '.join(line.split()))}\n")
-    return USER_MISTAKE
 
 
 def _say_warnings(caught: list[warnings.WarningMessage]) -> bool:

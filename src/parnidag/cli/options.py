@@ -103,7 +103,7 @@ class ModelOptions:
 
     def chosen_score(self, data: Data) -> Score:
         options: dict[str, str] = {}
-        named = [_named_value("--score-option", text) for text in self.score_option]
+        named = [_named_value(text) for text in self.score_option]
         for name, value in [*named, *([("g", str(self.g))] if self.g is not None else [])]:
             if name in options:
                 raise UsageError(f"the option {name} of the score is given twice")
@@ -168,13 +168,12 @@ class SamplingOptions:
     for adr and mc3 "empty"."""
 
     def algorithm(self) -> Sampler:
-        settings: dict[str, Any] = {"kernel": self.kernel, "moves": self.moves}
-        settings = {name: value for name, value in settings.items() if value is not None}
-        if self.sampler != "parni":
-            for name, value in settings.items():
+        settings: dict[str, Any] = {}
+        for name, value in (("kernel", self.kernel), ("moves", self.moves)):
+            if value is not None and self.sampler != "parni":
                 raise UsageError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
-        if self.moves is not None and "=" in self.moves:
-            settings["moves"] = _weights(self.moves)
+            if value is not None:
+                settings[name] = _weights(value) if "=" in value else value
         return named_sampler(self.sampler, **settings)
 
     def files(self) -> list[Path]:
@@ -196,7 +195,12 @@ class SamplingOptions:
             import numpy as np
 
             return ~np.eye(data.n_nodes, dtype=bool)
-        return _space_of_file(Path(self.space))
+        if self.space.endswith(".csv"):
+            from parnidag.graphs.graph import as_graph
+
+            return as_graph(Path(self.space), argument="--space")
+        known = '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)'
+        return _earlier_result("--space", Path(self.space), known)
 
     def first_graphs(self) -> object:
         """Read where the chains start; None leaves it to the sampler."""
@@ -216,15 +220,6 @@ def _weights(text: str) -> dict[str, float]:
         except ValueError as error:
             raise UsageError(f"--moves {text}: {part.strip()!r} is not of the form move=weight") from error
     return weights
-
-
-def _space_of_file(path: Path) -> object:
-    """Read the space of an earlier result, or a matrix of candidates."""
-    if path.suffix == ".csv":
-        from parnidag.graphs.graph import as_graph
-
-        return as_graph(path, argument="--space")
-    return _earlier_result("--space", path, '"pc", "iterative", "all", a result (FILE.nc) or a matrix (FILE.csv)')
 
 
 def _earlier_result(option: str, path: Path, known: str) -> Posterior:
@@ -261,7 +256,6 @@ class RunningOptions:
         check_writable("--checkpoint", self.checkpoint, data)
 
     def files(self) -> list[Path]:
-        """Return the file of the checkpoint, if there is to be one."""
         return [] if self.checkpoint is None else [self.checkpoint]
 
     def seed(self, given: int | None) -> int | None:
@@ -343,9 +337,8 @@ class OutputOptions:
             posterior.save(self.output)
         if self.edges_csv is not None:
             table = posterior.edge_probabilities
-            write_csv(
-                self.edges_csv, list(table.columns), table.to_numpy(), row_names=list(table.index), corner="parent"
-            )
+            names = list(table.columns)
+            write_csv(self.edges_csv, names, table.to_numpy(), row_names=names, corner="parent")
         if self.report is not None:
             posterior.report(self.report)
         if self.quiet:
@@ -358,13 +351,9 @@ class OutputOptions:
             say("The posterior itself was not saved: add -o posterior.nc to keep it.")
 
 
-DEMO_REPORT = "parnidag-demo.html"
-
-
 def demo_report_path() -> Path:
     """Return where the demo writes its report: here, or in the folder for temporary files if that cannot be written."""
-    here = Path(DEMO_REPORT)
-    return here if os.access(Path(), os.W_OK) else Path(tempfile.gettempdir()) / DEMO_REPORT
+    return Path("" if os.access(Path(), os.W_OK) else tempfile.gettempdir(), "parnidag-demo.html")
 
 
 def check_report(path: Path | None, *others: Path | None, option: str = "--report") -> None:
@@ -382,10 +371,10 @@ def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> 
         say("No browser could be started here: open the file yourself.")
 
 
-def _named_value(option: str, text: str) -> tuple[str, str]:
+def _named_value(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not (name.strip() and sign and value.strip()):
-        raise UsageError(f"{option} {text!r}: write it as NAME=VALUE, such as alpha_w=12")
+        raise UsageError(f"--score-option {text!r}: write it as NAME=VALUE, such as alpha_w=12")
     return name.strip(), value.strip()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parnidag._util.text import number_of, visible
@@ -21,6 +22,9 @@ NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference"
 
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
+
+MOST_ROWS = 30
+"""Differences that are listed; more are only counted."""
 
 
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
@@ -46,7 +50,13 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
     true = set(truth.edges)
     rows: list[list[str]] = []
     found = {"yes": 0, "reversed": 0, "no": 0}
-    for probability, parent, child in _by_probability(probabilities):
+    cells = [
+        (-float(probability), str(parent), str(child))
+        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
+        for child, probability in zip(probabilities.columns, row, strict=True)
+    ]
+    for negative, parent, child in sorted(cells):
+        probability = -negative
         kind = "yes" if (parent, child) in true else "reversed" if (child, parent) in true else "no"
         if probability >= threshold:
             found[kind] += 1
@@ -57,15 +67,6 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
         f"With probability {threshold:g} or more: {found['yes']} of the {len(true)} true edges, "
         f"{found['reversed']} reversed, {found['no']} not in the true graph."
     )
-
-
-def _by_probability(probabilities: pd.DataFrame) -> list[tuple[float, str, str]]:
-    cells = [
-        (float(probability), str(parent), str(child))
-        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
-        for child, probability in zip(probabilities.columns, row, strict=True)
-    ]
-    return sorted(cells, key=lambda cell: (-cell[0], *cell[1:]))
 
 
 def print_conclusion(posterior: Posterior) -> None:
@@ -86,6 +87,43 @@ def print_conclusion(posterior: Posterior) -> None:
         say(f"- {in_option_words(advice, posterior.nodes)}")
     for caveat in diagnostics.caveats:
         say(f"Note: {in_option_words(caveat, posterior.nodes)}.")
+
+
+def print_differences(first: Posterior, second: Posterior, least: float) -> None:
+    """Print the edges on which two results differ, and how far they are apart over all."""
+    from parnidag.results.compare import compare, root_mean_square
+
+    table = compare(first, second)
+    shown = table[table["difference"].abs() > least]
+    largest = table["difference"].abs().max() if len(table) else 0.0
+    rms = root_mean_square(first, second)
+    say(f"Over all {len(first.nodes)} nodes: largest difference {largest:.3f}, root mean square {rms:.4f}.")
+    if shown.empty:
+        say(f"No edge differs by more than {least:g}.")
+        return
+    formats = {"parent": "", "child": "", "first": ".3f", "second": ".3f", "difference": "+.3f", "z": "+.1f"}
+    rows = [
+        [cell(row[name], number_format) for name, number_format in formats.items()]
+        for row in shown.head(MOST_ROWS).astype(object).where(shown.notna(), None).to_dict("records")
+    ]
+    print_table(["parent", "child", "first", "second", "difference", "in MC errors"], rows)
+    if len(shown) > MOST_ROWS:
+        say(f"… and {len(shown) - MOST_ROWS} more edges that differ by more than {least:g}.")
+
+
+def print_against_truth(results: Mapping[str, Posterior], truth: Path) -> None:
+    """Print how far each result is from a known graph: a row for each figure, a column for each result."""
+    from parnidag.metrics.distances import evaluate
+
+    columns = {name: evaluate(posterior, truth) for name, posterior in results.items()}
+    figures = next(iter(columns.values())).index
+    rows = [[figure, *(cell(column[figure], _format(figure)) for column in columns.values())] for figure in figures]
+    print_table(["against the truth", *columns], rows)
+
+
+def _format(figure: str) -> str:
+    """Choose how to write a figure by its name: a distance of 1 is a count, an area of 1 is not."""
+    return ".0f" if re.search(r"(edges|shd|shd_twice|shd_cpdag|sid|_distance)$", figure) else ".3f"
 
 
 class UsageError(ParnidagError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,10 @@ class EdgePrior:
         late_to_early = nodes.against_tiers(self.tiers)
         _refuse_contradictions(required, forbidden, late_to_early, nodes.names)
         max_parents = nodes.size - 1 if self.max_parents is None else min(self.max_parents, nodes.size - 1)
-        _refuse_too_many_required(required, max_parents, nodes.names)
+        counts = zip(nodes.names, required.sum(axis=0).tolist(), strict=True)
+        crowded = [f"{name} ({count})" for name, count in counts if count > max_parents]
+        if crowded:
+            raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
 
         status = np.full((nodes.size, nodes.size), FREE, dtype=np.uint8)
         status[forbidden | late_to_early | required.T] = FORBIDDEN
@@ -189,10 +193,6 @@ class EdgePrior:
 
 def _listed(mask: NDArray[np.bool_], names: Sequence[str]) -> list[list[str]]:
     return [[names[i], names[j]] for i, j in np.argwhere(mask)[:MOST_LISTED_EDGES].tolist()]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Checks that need no names
 
 
 def _checked_edges(edges: Any, argument: str) -> Edges:
@@ -294,10 +294,6 @@ def _finite(x: object, argument: str, more: str = "") -> float:
     return number(x, argument, what=f"a finite number{more}", error=PriorError)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Checks against the nodes
-
-
 def _refuse_contradictions(
     required: NDArray[np.bool_], forbidden: NDArray[np.bool_], late_to_early: NDArray[np.bool_], names: Sequence[str]
 ) -> None:
@@ -305,40 +301,11 @@ def _refuse_contradictions(
         both = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(required & clash).tolist()]
         if both:
             raise PriorError(f"required and {why}: {shorten(both)}; drop one of the two")
-    cycle = _find_cycle(required)
-    if cycle:
-        raise PriorError(f"required edges form a cycle: {' → '.join(names[node] for node in cycle)}; drop one of them")
-
-
-def _find_cycle(edges: NDArray[np.bool_]) -> list[int]:
-    """Give some cycle as a list of nodes with the first repeated at the end, or an empty list."""
-    remaining = edges.copy()
-    while True:  # peel off nodes without parents or without children; what stays holds every cycle
-        lonely = np.flatnonzero(remaining.any(axis=0) ^ remaining.any(axis=1))
-        if not lonely.size:
-            break
-        remaining[lonely, :] = False
-        remaining[:, lonely] = False
-    on_cycles = np.flatnonzero(remaining.any(axis=1))
-    if not on_cycles.size:
-        return []
-    path = [int(on_cycles[0])]
-    while True:  # every node left has a child left, so the walk must come back to itself
-        child = int(remaining[path[-1]].argmax())
-        if child in path:
-            return [*path[path.index(child) :], child]
-        path.append(child)
-
-
-def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, names: Sequence[str]) -> None:
-    counts = required.sum(axis=0).tolist()
-    crowded = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count > max_parents]
-    if crowded:
-        raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Small helpers
+    try:
+        TopologicalSorter({j: np.flatnonzero(column).tolist() for j, column in enumerate(required.T)}).prepare()
+    except CycleError as error:
+        cycle = " → ".join(names[node] for node in error.args[1])
+        raise PriorError(f"required edges form a cycle: {cycle}; drop one of them") from None
 
 
 def _label(label: object) -> Node:

@@ -77,10 +77,6 @@ class Nodes:
         return " → ".join(self.names[node] for node in edge)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Checks that need no names
-
-
 def checked_edge(edge: object, argument: str) -> Edge:
     if not isinstance(edge, (tuple, list)) or len(edge) != 2:
         raise PriorError(f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')]")

@@ -15,6 +15,9 @@ from parnidag.samplers.base import Chain, Sampler
 
 FIRST_SEGMENT = 256
 
+Batch = tuple[NDArray[np.int32], NDArray[np.int64], int]
+"""Edge codes, in how many iterations of the batch each was present, iterations of the batch."""
+
 
 @dataclass
 class ChainLog:
@@ -23,12 +26,11 @@ class ChainLog:
     chain: Chain
     boundaries: list[int]
     """Iterations at which edge counts are still to be taken."""
-    batches: list[tuple[NDArray[np.int32], NDArray[np.int64], int]] = field(default_factory=list)
-    """Edge codes, in how many iterations of the batch each was present, iterations of the batch."""
+    batches: list[Batch] = field(default_factory=list)
     at_tune_end: dict[str, float] | None = None
     cpu_seconds: float = 0.0
     rate: float = 0.0
-    """Iterations a CPU second, by which segments are sized."""
+    """Iterations per CPU second, by which segments are sized."""
     clock: tuple[float, int] | None = None
     """Wall time and iteration after the first segment, which includes compilation."""
     counted: NDArray[np.int64] | None = None
@@ -36,7 +38,7 @@ class ChainLog:
     counted_at: int = 0
 
     def wall_rate(self) -> float:
-        """Return iterations a second of wall time: chains may have to share a core."""
+        """Return iterations per second of wall time: chains may have to share a core."""
         now = time.perf_counter()
         if self.clock is None:
             self.clock = (now, self.chain.iteration)
@@ -45,7 +47,6 @@ class ChainLog:
 
     @property
     def finished(self) -> bool:
-        """Has the chain made all its iterations?"""
         return not self.boundaries
 
     def next_steps(self, seconds: float) -> int:
@@ -88,7 +89,7 @@ class ChainLog:
         """Make one batch of every `group` neighbouring ones, from the first; what is left over stays as it is."""
         whole = len(self.batches) // group * group
         merged = [_sum_of(self.batches[start : start + group]) for start in range(0, whole, group)]
-        self.batches = [*merged, *self.batches[whole:]]
+        self.batches[:whole] = merged
 
 
 def take_draws(chain: Chain) -> Block | None:
@@ -104,15 +105,10 @@ def take_draws(chain: Chain) -> Block | None:
 
 
 def joined(blocks: list[Block]) -> Block | None:
-    """Put blocks that follow one another into one."""
-    if len(blocks) < 2:
-        return blocks[0] if blocks else None
-    return Block(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    return Block(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))) if blocks else None
 
 
-def _sum_of(
-    batches: list[tuple[NDArray[np.int32], NDArray[np.int64], int]],
-) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+def _sum_of(batches: list[Batch]) -> Batch:
     codes = np.unique(np.concatenate([present for present, _, _ in batches]))
     counts = np.zeros(codes.size, np.int64)
     for present, count, _ in batches:

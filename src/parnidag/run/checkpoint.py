@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,24 +30,12 @@ from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
 INTERVAL_SECONDS = 5.0
-"""A checkpoint is written at most this often."""
 MOST_SHARE = 0.05
 """Writing checkpoints takes at most this share of the time: large ones are written less often."""
 
-ITEMS = {
-    "data": "the data",
-    "score": "the score",
-    "prior": "the prior",
-    "sampler": "the sampler",
-    "space": "space",
-    "start": "start",
-    "chains": "chains",
-    "tune": "tune",
-    "thin": "thin",
-    "seed": "seed",
-    "version": "the version of parnidag",
-}
-"""What must be the same for a run to go on, by its name for people."""
+TITLES = {name: f"the {name}" for name in ("data", "score", "prior", "sampler")}
+TITLES["version"] = "the version of parnidag"
+"""What must be the same, by its name for people; the rest are arguments of `sample`."""
 
 
 def identity(
@@ -81,23 +70,20 @@ def saved_identity(path: Path) -> dict[str, Any] | None:
     """Return what a checkpoint says of its run; None if there is none yet."""
     if not path.exists():
         return None
-    file = RunFile(path)
-    try:
+    with closing(RunFile(path)) as file:
         run = file.load("run")
-        return None if run is None else run.facts["identity"]
-    finally:
-        file.close()
+    return None if run is None else run.facts["identity"]
 
 
 def refuse_difference(path: Path, saved: dict[str, Any], plan: Plan, asked: dict[str, Any]) -> None:
     """Refuse to go on with a run that was another one, naming everything that differs, or with fewer draws."""
     before = saved["identity"]
     said = [
-        f"{title} differ{'s' if name != 'data' else ''}"
+        f"{TITLES.get(name, name)} differ{'s' if name != 'data' else ''}"
         if name in ("data", "space", "start")  # digests say nothing to people
-        else f"{title} was {_shown(before[name])}, now {_shown(asked[name])}"
-        for name, title in ITEMS.items()
-        if before[name] != asked[name]
+        else f"{TITLES.get(name, name)} was {_shown(before[name])}, now {_shown(now)}"
+        for name, now in asked.items()
+        if before[name] != now
     ]
     if said:
         raise ParnidagError(
@@ -105,8 +91,8 @@ def refuse_difference(path: Path, saved: dict[str, Any], plan: Plan, asked: dict
         )
     if saved["draws"] > plan.draws:
         raise ParnidagError(
-            f"checkpoint: {path} is of a run of draws={saved['draws']}, now draws={plan.draws}: a run can be made "
-            "longer, not shorter"
+            f"checkpoint: {path} is of a run of {saved['draws']} draws, now {plan.draws}: a run can be made longer, "
+            "not shorter"
         )
 
 
@@ -131,7 +117,6 @@ def resume(
 
 
 def _log_bundle(log: ChainLog, draws: int) -> Bundle:
-    """Copy all that must be known of a chain to go on with it."""
     facts = {
         "boundaries": log.boundaries.copy(),
         "batch_lengths": [length for _, _, length in log.batches],
@@ -189,8 +174,6 @@ class Checkpointer:
     unsaved: dict[str, Bundle]
     """What the file does not have yet of the run itself."""
     snapshots: dict[int, Bundle] = field(default_factory=dict)
-    trouble: str | None = None
-    """Why the last one could not be written, if so."""
     written: int = 0
     _collecting: bool = False
     _due: float = field(default_factory=lambda: time.monotonic() + INTERVAL_SECONDS)
@@ -198,11 +181,9 @@ class Checkpointer:
 
     @staticmethod
     def of_run(file: RunFile, setup: Setup, plan: Plan, run_identity: dict[str, Any]) -> Checkpointer:
-        """Return the writer of the checkpoints of a run that begins or goes on."""
         facts, arrays = setup.bundle()
-        return Checkpointer(
-            file, {"run": Bundle({"identity": run_identity, "draws": plan.draws, "setup": facts}, arrays)}
-        )
+        run = Bundle({"identity": run_identity, "draws": plan.draws, "setup": facts}, arrays)
+        return Checkpointer(file, {"run": run})
 
     def ask(self) -> None:
         """Write one as soon as every chain has been seen at rest."""
@@ -224,7 +205,6 @@ class Checkpointer:
         return True
 
     def keep(self, log: ChainLog) -> None:
-        """Keep where a chain stands for the next checkpoint."""
         self.snapshots[log.chain.index] = _log_bundle(log, self.file.count(log.chain.index))
 
     def write(self) -> None:
@@ -239,6 +219,5 @@ class Checkpointer:
         if self.file.save({**self.unsaved, "chains": Bundle({"chains": facts}, arrays)}):
             self.unsaved = {}
             self.written += 1
-        self.trouble = self.file.trouble
         took = time.monotonic() - began
         self._due = time.monotonic() + max(INTERVAL_SECONDS, took / MOST_SHARE)

@@ -21,28 +21,14 @@ class Block(NamedTuple):
 
 
 class DrawStore(Protocol):
-    """What a run asks of the place where draws go."""
+    """What a run asks of the place where draws go: keep a chain's next ones, count them, give them from the first."""
 
-    def append(self, chain: int, block: Block) -> None:
-        """Keep what a chain has drawn next."""
-        ...
-
-    def count(self, chain: int) -> int:
-        """Return how many draws of a chain there are."""
-        ...
-
-    def blocks(self, chain: int) -> Iterator[Block]:
-        """Go through the draws of a chain from the first."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files."""
-        ...
+    def append(self, chain: int, block: Block) -> None: ...
+    def count(self, chain: int) -> int: ...
+    def blocks(self, chain: int) -> Iterator[Block]: ...
 
 
 class MemoryStore:
-    """Draws in memory."""
-
     def __init__(self, chains: int) -> None:
         self._blocks: list[list[Block]] = [[] for _ in range(chains)]
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from parnidag._util.cores import POLL_SECONDS
 from parnidag.errors import TerminatedError, WorkersLostError
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.checkpoint import Checkpointer
@@ -22,7 +23,7 @@ from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors, Pool, PoolBrokenError, is_end, open_pool
 from parnidag.run.progress import ChainStatus, Progress
 from parnidag.run.setup import Setup
-from parnidag.run.signals import POLL_SECONDS, Stopping, catching_signals
+from parnidag.run.signals import Stopping, catching_signals
 from parnidag.run.workers import Segment, Work, here
 
 PATIENCE_SECONDS = 1.0
@@ -43,16 +44,17 @@ class Run:
         plan: Plan,
         logs: list[ChainLog],
         store: DrawStore,
-        checkpointer: Checkpointer | None = None,
-        timings: dict[str, float] | None = None,
+        checkpointer: Checkpointer | None,
+        timings: dict[str, float],
     ) -> None:
-        self.setup, self.plan, self.logs, self.store = setup, plan, logs, store
+        self.setup, self.plan, self.logs, self.store, self.timings = setup, plan, logs, store, timings
         self.target, self.sampler = setup.target, setup.sampler
-        self.timings = {} if timings is None else timings
         self.stopped: str | None = None
         """Why the run ended early: the name of a signal, or what happened to the workers; None if it did not."""
+        self.checkpoint_trouble: str | None = None
+        """Why the last checkpoint could not be written, if so."""
         self._checkpointer = checkpointer
-        self._last_trouble: str | None = None
+        self._progress = Progress()
         self._abandoned = False
         """Are segments still running that nobody waits for? Then chains must not be looked at."""
         if checkpointer is not None:
@@ -61,7 +63,6 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Did the run end early?"""
         return self.stopped is not None
 
     def draws(self) -> int:
@@ -72,67 +73,67 @@ class Run:
         """Run all chains to the end, or until Ctrl-C, SIGTERM or the loss of all workers."""
         prepared = replace(self.setup.prepared, starts=None, space=None)  # workers have no use for these
         work = Work(self.sampler, self.target, prepared, self.plan.tune, here())
+        self._progress = progress
         with timed(self.timings, "sampling"), catching_signals() as stopping:
-            progress.stage("compiling, or loading compiled code")
+            self._progress.stage("compiling, or loading compiled code")
             with open_pool(executor, work, len(self.logs)) as pool:
-                self._run_all(pool, progress, stopping)
+                self._run_all(pool, stopping)
             if all(log.finished for log in self.logs):
                 self.stopped = None  # the signal came too late to change anything
-            self._last_checkpoint(progress)
+            self._last_checkpoint()
         if self.interrupted:
-            self._refuse_nothing()
+            if self.draws() == 0:
+                self._raise_that_nothing_is_left()
             for log in self.logs:
                 log.close_batch()
 
-    def _run_all(self, pool: Pool, progress: Progress, stopping: Stopping) -> None:
+    def _run_all(self, pool: Pool, stopping: Stopping) -> None:
         waiting: Waiting = {}
         heard = time.monotonic()
         try:
             for log in self.logs:
                 if not log.finished:
-                    self._send(pool, log, waiting, progress)
+                    self._send(pool, log, waiting)
             while waiting and stopping.by is None:
                 finished, _ = wait(waiting, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                 if finished:
                     heard = time.monotonic()
-                    self._receive(pool, finished, waiting, progress, stopping)
+                    self._receive(pool, finished, waiting, stopping)
                 elif not pool.in_place and time.monotonic() - heard > SILENCE_SECONDS:
                     heard = time.monotonic()
-                    progress.note(f"no word from any worker for {SILENCE_SECONDS:.0f} s; Ctrl-C keeps what there is")
+                    self._progress.note(
+                        f"no word from any worker for {SILENCE_SECONDS:.0f} s; Ctrl-C keeps what there is"
+                    )
         except PoolBrokenError as error:
             self.stopped = f"the pool of workers broke: {error}"
-            progress.note(self.stopped)
+            self._progress.note(self.stopped)
             self._stop(pool, waiting)
         if stopping.by is not None:
             self.stopped = stopping.by
-            progress.note("stopping: the running segments end first")
+            self._progress.note("stopping: the running segments end first")
             self._stop(pool, waiting)
 
-    def _send(self, pool: Pool, log: ChainLog, waiting: Waiting, progress: Progress, steps: int | None = None) -> None:
+    def _send(self, pool: Pool, log: ChainLog, waiting: Waiting, steps: int | None = None) -> None:
         """Send the next segment of a chain; with `steps` it is one that a worker could not run without the work."""
         with_work = steps is not None
         steps = log.next_steps(pool.seconds) if steps is None else steps
         try:
             waiting[pool.submit(log.chain, steps, with_work)] = (log, steps)
         except Exception as error:  # a pool may be found broken only when it is asked for something
-            self._send_again(pool, error, [log], waiting, progress)
+            self._send_again(pool, error, [log], waiting)
 
-    def _send_again(
-        self, pool: Pool, error: BaseException, lost: list[ChainLog], waiting: Waiting, progress: Progress
-    ) -> None:
+    def _send_again(self, pool: Pool, error: BaseException, lost: list[ChainLog], waiting: Waiting) -> None:
         """Go on after a loss, or raise; what a broken executor was doing will never come back: that is lost too."""
         broken = is_end(error)
         if broken:
             lost = lost + [log for log, _ in waiting.values()]
-        progress.note(pool.recover(error, [log.chain.index for log in lost]))
+        self._progress.note(pool.recover(error, [log.chain.index for log in lost]))
         if broken:
             waiting.clear()
         for log in lost:
-            self._send(pool, log, waiting, progress)
+            self._send(pool, log, waiting)
 
-    def _receive(
-        self, pool: Pool, finished: set[Future[Any]], waiting: Waiting, progress: Progress, stopping: Stopping
-    ) -> None:
+    def _receive(self, pool: Pool, finished: set[Future[Any]], waiting: Waiting, stopping: Stopping) -> None:
         for future in finished:
             if future not in waiting:
                 continue
@@ -142,15 +143,15 @@ class Run:
                 stopping.by = stopping.by or "SIGINT"
             elif error is not None:
                 if stopping.by is None:
-                    self._send_again(pool, error, [log], waiting, progress)
+                    self._send_again(pool, error, [log], waiting)
             elif (segment := pool.result(future)) is None:
-                self._send(pool, log, waiting, progress, steps)
+                self._send(pool, log, waiting, steps)
             else:
                 self._absorb(log, segment, pool.seconds)
-                progress.update(self._status(log))
-                self._checkpoint(log, len(waiting) + 1, progress)
+                self._progress.update(self._status(log))
+                self._checkpoint(log, len(waiting) + 1)
                 if not log.finished:
-                    self._send(pool, log, waiting, progress)
+                    self._send(pool, log, waiting)
 
     def _absorb(self, log: ChainLog, segment: Segment, aim: float) -> None:
         tuning = log.at_tune_end is None
@@ -190,40 +191,36 @@ class Run:
             if segment is not None:
                 self._absorb(log, segment, pool.seconds)
 
-    def _checkpoint(self, log: ChainLog, running: int, progress: Progress) -> None:
-        if self._checkpointer is not None and log.finished:
+    def _checkpoint(self, log: ChainLog, running: int) -> None:
+        if self._checkpointer is None:
+            return
+        if log.finished:
             self._checkpointer.keep(log)
-        if self._checkpointer is not None and self._checkpointer.see(log, running):
-            self._note_trouble(progress)
+        if self._checkpointer.see(log, running):
+            self._note_trouble()
 
-    def _last_checkpoint(self, progress: Progress) -> None:
+    def _last_checkpoint(self) -> None:
         """Write where all chains stand, if none of them runs any more."""
         if self._checkpointer is None or self._abandoned:
             return
         for log in self.logs:
             self._checkpointer.keep(log)
         self._checkpointer.write()
-        self._note_trouble(progress)
+        self._note_trouble()
 
-    def _note_trouble(self, progress: Progress) -> None:
+    def _note_trouble(self) -> None:
         """Say once that checkpoints cannot be written, and once that they can again."""
         assert self._checkpointer is not None
-        trouble = self._checkpointer.trouble
-        if trouble is not None and self._last_trouble is None:
-            progress.note(f"the checkpoint could not be written ({trouble}); the run goes on, the earlier one stays")
-        elif trouble is None and self._last_trouble is not None:
-            progress.note("the checkpoint could be written again")
-        self._last_trouble = trouble
+        before, trouble = self.checkpoint_trouble, self._checkpointer.file.trouble
+        if trouble is not None and before is None:
+            self._progress.note(
+                f"the checkpoint could not be written ({trouble}); the run goes on, the earlier one stays"
+            )
+        elif trouble is None and before is not None:
+            self._progress.note("the checkpoint could be written again")
+        self.checkpoint_trouble = trouble
 
-    @property
-    def checkpoint_trouble(self) -> str | None:
-        """Why the last checkpoint could not be written, if so."""
-        return self._last_trouble
-
-    def _refuse_nothing(self) -> None:
-        """Stop here if there is no draw of every chain, and so no result."""
-        if self.draws() > 0:
-            return
+    def _raise_that_nothing_is_left(self) -> None:
         where = ""
         if self._checkpointer is not None and self._checkpointer.written:
             where = f"; the checkpoint {self._checkpointer.file.path} knows where the chains stand"

@@ -2,7 +2,8 @@
 
 What grows with the number of nodes n are matrices of n × n: those of the target, which all chains share, and those of
 every chain. Before chains begin, a search may hold tables of local scores. The sizes below are those of the arrays
-themselves; arrays that are ready for dense graphs but mapped page by page (`_room`) count as far as graphs fill them.
+themselves; arrays that are ready for dense graphs but mapped page by page (`kernels.lazy_zeros`) count as far as graphs
+fill them.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ since it depends on how many edges are there now and then."""
 FEW_SETS, MANY_SETS = 30, 42
 """Parent sets of a node that the search scores with every other node as one more parent: what sparse networks have at
 least where there are so many nodes that tables of them would be too large, and at most where they fit."""
-SEARCH_SECONDS_A_NODE = 0.05
+SEARCH_SECONDS_PER_NODE = 0.05
 """Of the search before sampling, most of it on one core."""
-ITERATIONS_A_SECOND = 130_000
+ITERATIONS_PER_SECOND = 130_000
 """Of a PARNI chain with very many nodes, on one core."""
 LARGE = 300
 """Below so many nodes every machine has room and nobody waits long."""
@@ -62,7 +63,6 @@ class Need:
 
     @property
     def total(self) -> float:
-        """The most that is there at once."""
         return self.shared + max(self.search, self.chains * self.a_chain)
 
 
@@ -75,16 +75,9 @@ def memory_need(
     searched: bool = True,
     tuned: bool = True,
 ) -> Need:
-    """Estimate the memory of a run.
+    """Estimate the memory of a run, `searched` before its chains begin, and `tuned` if chains are PARNI's.
 
-    Parameters
-    ----------
-    n_nodes, chains, max_parents
-        Of the run; no limit on parents if None.
-    score_bytes
-        What the score keeps of the data; a matrix of n × n if None.
-    searched, tuned
-        Whether a search comes before the chains, and whether chains tune themselves as PARNI's do.
+    The score keeps `score_bytes` of the data, by default a matrix of n × n.
 
     Examples
     --------
@@ -104,18 +97,15 @@ def memory_need(
 
 
 def batch_bytes(n_nodes: int) -> float:
-    """Return what the counts of edges in batches take, of one chain."""
     return min(BATCHES * float(n_nodes) ** 2, MOST_BATCHES)
 
 
 def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
-    """Estimate the memory of a run of these chains."""
-    table = target.problem.table
     return memory_need(
         target.n_nodes,
         chains=chains,
         max_parents=target.max_parents,
-        score_bytes=float(sum(getattr(array, "nbytes", 0) for array in table)),
+        score_bytes=float(sum(getattr(array, "nbytes", 0) for array in target.problem.table)),
         searched=sampler.default_space != "none",
         tuned=sampler.tunes,
     )
@@ -127,13 +117,13 @@ def check_memory(target: Target, sampler: Sampler, chains: int) -> None:
     need = need_of(target, sampler, chains)
     if free is None or need.total <= (1.0 - KEPT_FREE) * free:
         return
-    n = target.n_nodes
-    advice = []
+    n, advice = target.n_nodes, []
     fewer = int(((1.0 - KEPT_FREE) * free - need.shared) // need.a_chain)
     if 1 <= fewer < chains and need.search + need.shared <= (1.0 - KEPT_FREE) * free:
         advice.append(f"chains={fewer}")
     if target.max_parents > FEW_PARENTS:
-        advice.append(f"EdgePrior(max_parents={FEW_PARENTS}), which saves {in_words(_saved(target, chains))}")
+        saved = 4.0 * chains * n * (target.max_parents - FEW_PARENTS)
+        advice.append(f"EdgePrior(max_parents={FEW_PARENTS}), which saves {in_words(saved)}")
     advice.append("fewer columns")
     raise ParnidagError(
         f"data has {n} columns: {chains} chains of {sampler.name} would take about {in_words(need.total)} of memory "
@@ -142,17 +132,12 @@ def check_memory(target: Target, sampler: Sampler, chains: int) -> None:
     )
 
 
-def _saved(target: Target, chains: int) -> float:
-    """Return what a limit on parents would save."""
-    return 4.0 * chains * target.n_nodes * (target.max_parents - FEW_PARENTS)
-
-
 def time_in_words(target: Target, sampler: Sampler, iterations: int) -> str | None:
     """Say how long a run of many nodes will take with so many iterations in all; None where there is no telling."""
     if target.n_nodes < LARGE or not sampler.tunes:
         return None
     cores = usable_cores()
-    seconds = SEARCH_SECONDS_A_NODE * target.n_nodes + iterations / (ITERATIONS_A_SECOND * cores)
+    seconds = SEARCH_SECONDS_PER_NODE * target.n_nodes + iterations / (ITERATIONS_PER_SECOND * cores)
     minutes = max(round(seconds / 60), 1)
     return f"n={target.n_nodes}: about {minutes} minute{'s' * (minutes > 1)} on {cores} free core{'s' * (cores > 1)}"
 
@@ -164,7 +149,6 @@ def free_bytes() -> float | None:
 
 
 def _available() -> float | None:
-    """Return what the system has to give."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -14,14 +14,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context, parent_process
@@ -57,6 +50,8 @@ MOST_PROCESSES = 61
 """Windows cannot wait for more."""
 MOST_FAILURES = 3
 """Losses of one chain in a row, without a segment of it between them, after which a run gives up."""
+HINT = '; workers import the script that starts them, so sample must be called below if __name__ == "__main__":'
+"""What most often keeps workers from starting at all."""
 _LOST = ("KilledWorker", "CommClosedError", "NoWorkerError")
 _GONE = ("ClosedClientError",)
 """What clusters call a worker that is gone, and all of them; by name, so that nothing of theirs need be imported."""
@@ -79,7 +74,6 @@ class Pool:
         """Is there nobody left who wants the running segments?"""
 
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
-        """Send a segment."""
         return self.executor.submit(local_segment, self.work, chain, steps)
 
     def result(self, future: Future[Any]) -> Segment | None:
@@ -87,11 +81,11 @@ class Pool:
         outcome = future.result()
         if isinstance(outcome, Failure):
             raise outcome.error
-        return self._received(outcome)
-
-    def _received(self, outcome: Any) -> Segment | None:
-        segment: Segment = outcome
+        segment: Segment | None = self._received(outcome)
         return segment
+
+    def _received(self, outcome: Any) -> Any:
+        return outcome
 
     def recover(self, error: BaseException, lost: Iterable[int]) -> str:
         """Get ready to send segments of lost chains again and say what happened, or raise what cannot be mended."""
@@ -133,7 +127,7 @@ class AwayPool(Pool):
             self._packed = self.work.packed()
         return self._packed
 
-    def _received(self, outcome: Any) -> Segment | None:
+    def _received(self, outcome: Any) -> Any:
         self._heard = True
         if outcome is None:
             return None
@@ -151,7 +145,7 @@ class AwayPool(Pool):
         self._losses.update(lost)
         most = max(self._losses.values())
         if most > MOST_FAILURES:
-            raise PoolBrokenError(f"{_words(error)}, {most} times in a row{self._hint()}") from error
+            raise PoolBrokenError(f"{_words(error)}, {most} times in a row{'' if self._heard else HINT}") from error
         if not is_end(error):
             return f"a worker was lost ({_words(error)}); its segment is run again"
         if self._factory is None:
@@ -162,12 +156,6 @@ class AwayPool(Pool):
         except Exception as failure:
             raise PoolBrokenError(f"{_words(error)}, and another could not be made: {_words(failure)}") from failure
         return f"the pool of workers broke ({_words(error)}) and was replaced; the chains go on from where they were"
-
-    def _hint(self) -> str:
-        """Name what most often keeps workers from starting at all."""
-        if self._heard:
-            return ""
-        return '; workers import the script that starts them, so sample must be called below if __name__ == "__main__":'
 
     def close(self) -> None:
         """End an executor that was made here, without waiting for segments that nobody wants any more."""
@@ -228,14 +216,13 @@ def processes(count: int | None = None) -> Callable[[], Executor]:
 def _live_with_parent() -> None:
     """Leave Ctrl-C, which a terminal sends to all processes, to the parent; but do not outlive it if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    parent: Any = parent_process()
 
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
 
-def _end_after(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def end_workers(executor: Executor) -> None:

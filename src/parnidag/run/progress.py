@@ -10,8 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from parnidag._util.text import number_of
 
@@ -41,7 +40,6 @@ class ChainStatus(NamedTuple):
 
     @property
     def fraction(self) -> float:
-        """The share of the chain's iterations that is done, from 0 to 1."""
         return min(1.0, self.iteration / self.total) if self.total > 0 else 1.0
 
     @property
@@ -58,9 +56,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: Any) -> None:
         pass
 
     def stage(self, text: str) -> None:
@@ -80,11 +76,6 @@ def make_progress(
 
     False: show nothing. True: always show. None: a live table in a terminal; elsewhere a line now and then, and nothing
     at all for a run of a few seconds.
-
-    Examples
-    --------
-    >>> with make_progress(False, chains=2) as progress:
-    ...     progress.stage("warm start")
     """
     stream = sys.stderr if stream is None else stream
     if progress is False or stream is None:  # a windowed Python has no standard error
@@ -109,9 +100,7 @@ class PlainProgress(Progress):
             self._say(f"{number_of(self._chains, 'chain')}, started")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: Any) -> None:
         if self._spoke:
             how = "finished" if kind is None and self._all_done() else "stopped"
             self._say(f"{how} after {_duration(self._clock() - self._started)}")
@@ -182,12 +171,10 @@ class LiveProgress(Progress):
         self._live.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: Any) -> None:
         self._finished = True
         with contextlib.suppress(OSError, ValueError):  # a terminal that has gone must not cost the result
-            self._live.__exit__(kind, error, trace)
+            self._live.__exit__(kind, *details)
 
     def stage(self, text: str) -> None:
         self._stage = text
@@ -271,7 +258,6 @@ def _table(statuses: list[ChainStatus], console: Console) -> RenderableType:
 
 
 def _is_live_terminal(stream: TextIO) -> bool:
-    """Whether a table can redraw itself there."""
     try:
         return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     except (AttributeError, ValueError):  # a stand-in stream, or a closed one

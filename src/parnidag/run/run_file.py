@@ -97,7 +97,6 @@ class RunFile:
             self.save({})
 
     def count(self, chain: int) -> int:
-        """Return how many draws of a chain there are."""
         return self._stored[chain] + sum(len(block.lengths) for owner, _, block in self._waiting if owner == chain)
 
     def blocks(self, chain: int) -> Iterator[Block]:
@@ -172,7 +171,6 @@ class RunFile:
 
     @property
     def is_empty(self) -> bool:
-        """Has nothing ever been written?"""
         return self._connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
     def close(self) -> None:
@@ -190,12 +188,7 @@ class RunFile:
                 self.path.unlink()
 
     def damaged(self, reason: object) -> ParnidagError:
-        """Say that the file cannot be used."""
-        said = "".join(character if character.isprintable() else "?" for character in one_line(reason))
-        return ParnidagError(
-            f"checkpoint: {self.path} is damaged, or no checkpoint of this version of parnidag ({said}); remove it, or "
-            "name another file"
-        )
+        return _damaged("checkpoint", self.path, reason)
 
     def _check_kind(self) -> None:
         application, version = (
@@ -269,9 +262,10 @@ def _locked(path: Path, temporary: bool) -> sqlite3.Connection:
     argument = "output" if temporary else "checkpoint"
     problem = why_not_writable(path)
     if problem is None and path.exists():
-        # A pipe would be waited for without end.
-        problem = "it is no regular file" if not path.is_file() else None
-        problem = "it may not be written to" if problem is None and not os.access(path, os.W_OK) else problem
+        if not path.is_file():  # a pipe would be waited for without end
+            problem = "it is no regular file"
+        elif not os.access(path, os.W_OK):
+            problem = "it may not be written to"
     if problem is not None:
         raise ParnidagError(f"{argument}: cannot write {path}: {problem}; name a file, for example run.ckpt")
     try:
@@ -284,10 +278,7 @@ def _locked(path: Path, temporary: bool) -> sqlite3.Connection:
             ) from error
         if code in NO_LOCKS:
             return _connected(path, temporary, "?nolock=1")
-        raise ParnidagError(
-            f"{argument}: {path} is damaged, or no checkpoint of this version of parnidag ({error}); remove it, or "
-            "name another file"
-        ) from error
+        raise _damaged(argument, path, error) from error
 
 
 def _connected(path: Path, temporary: bool, options: str = "") -> sqlite3.Connection:
@@ -308,6 +299,14 @@ def _connected(path: Path, temporary: bool, options: str = "") -> sqlite3.Connec
         connection.close()
         raise
     return connection
+
+
+def _damaged(argument: str, path: Path, reason: object) -> ParnidagError:
+    said = "".join(character if character.isprintable() else "?" for character in one_line(reason))
+    return ParnidagError(
+        f"{argument}: {path} is damaged, or no checkpoint of this version of parnidag ({said}); remove it, or name "
+        "another file"
+    )
 
 
 def _checksum(*parts: bytes) -> int:

@@ -58,7 +58,6 @@ class Setup:
 
     @staticmethod
     def read(bundle: Bundle, target: Target, sampler: Sampler, searched: bool) -> Setup:
-        """Return the set-up that a checkpoint keeps."""
         facts, arrays = bundle
         space, found = (
             None if facts[name] is None else SearchSpace.read(target.names, facts[name]) for name in ("space", "found")
@@ -115,7 +114,6 @@ def prepare(
 
 
 def first_logs(setup: Setup, plan: Plan) -> list[ChainLog]:
-    """Return all chains at their start."""
     logs = []
     for index, graph in enumerate(setup.starts):
         chain = new_chain(setup.target, graph, plan.seed, index)

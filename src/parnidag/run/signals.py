@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-Result = TypeVar("Result")
+from parnidag._util.cores import side_by_side
 
-POLL_SECONDS = 0.1
-"""How often a waiting main thread looks whether it was interrupted."""
+Result = TypeVar("Result")
 
 
 class Stopping:
@@ -23,7 +22,6 @@ class Stopping:
         self.insisted = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Note the first signal; the second raises."""
         if self.by is not None:
             self.insisted = True
             raise KeyboardInterrupt
@@ -68,19 +66,4 @@ def interruptibly(work: Callable[[], Result]) -> Result:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    outcome: list[Result] = []
-    failure: list[BaseException] = []
-
-    def attempt() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:  # raised again where the caller waits
-            failure.append(error)
-
-    thread = threading.Thread(target=attempt, name="parnidag-set-up", daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(POLL_SECONDS)
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return side_by_side(lambda _: work(), 1)[0]

@@ -70,7 +70,6 @@ class Work:
         return content
 
     def unpacked_chain(self, index: int, content: bytes) -> Chain:
-        """Return a chain that has travelled."""
         try:
             scratch = self.scratches.pop()
         except IndexError:  # the first here, or all are in use by other threads
@@ -98,7 +97,6 @@ class Failure(NamedTuple):
 
 
 def here() -> tuple[str, int]:
-    """Return which process of which machine this is."""
     return socket.gethostname(), os.getpid()
 
 
@@ -131,7 +129,6 @@ def run_segment(work: Work, chain: Chain, steps: int) -> Segment:
 
 
 def local_segment(work: Work, chain: Chain, steps: int) -> Segment | Failure:
-    """Run a segment in this process, in place."""
     try:
         return run_segment(work, chain, steps)
     except Exception as error:
@@ -139,7 +136,6 @@ def local_segment(work: Work, chain: Chain, steps: int) -> Segment | Failure:
 
 
 def packed_chain(chain: Chain) -> bytes:
-    """Return a chain as it travels."""
     return zlib.compress(pickle.dumps(chain_state(chain), pickle.HIGHEST_PROTOCOL), COMPRESSION)
 
 
@@ -157,7 +153,6 @@ def remote_segment(key: str, version: str, index: int, chain: bytes, steps: int,
 
 
 def _known_work(key: str, version: str, work: bytes | None) -> Work | None:
-    """Return the work of the run, as it is kept or as it was sent."""
     if version != __version__:
         raise ParnidagError(
             f"executor: a worker ({here()[0]}) has parnidag {__version__}, the run {version}: install the same there"
@@ -172,7 +167,6 @@ def _known_work(key: str, version: str, work: bytes | None) -> Work | None:
 
 
 def unpacked(outcome: Any, work: Work) -> Segment:
-    """Return a segment that has come back."""
     index, content, *rest = outcome
     chain = work.unpacked_chain(index, content)
     work.scratches.append(chain.scratch(work.target))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parnidag._util.side_by_side import side_by_side
+from parnidag._util.cores import side_by_side
 from parnidag.graphs.adjacency import Adjacency, random_topological_order
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.random import RandomState, random_state

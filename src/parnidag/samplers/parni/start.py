@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parnidag._util.side_by_side import side_by_side
+from parnidag._util.cores import side_by_side
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ABSENT
 from parnidag.kernels.declare import named
