@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from parnidag.plots._axes import GREY, INK, colour_of, line_of, marker_of, open_frame
+from parnidag.plots._axes import GREY, INK, colour_of, line_of, marker_of
 
 FIRST_SECOND = 0.02
 """Where the axes of traces begin."""
@@ -40,7 +40,7 @@ def error_figure(
         ax.axhline(floor, color=GREY, lw=1, ls=":", label="error of the reference itself")
     ax.set(xscale="log", yscale="log", xlabel=x, ylabel=y, title=title)
     ax.grid(which="major", color="#e6e6e6", lw=0.6)
-    open_frame(ax)
+    ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return figure
 
@@ -66,7 +66,7 @@ def trace_figure(traces: Mapping[str, np.ndarray], title: str, reference: float 
         if reference is not None and np.isfinite(reference):
             ax.axhline(reference, color=INK, lw=1, ls=line_of(1))
         ax.set_title(label, fontsize="small", color=INK)
-        open_frame(ax)
+        ax.spines[["top", "right"]].set_visible(False)
     room = 0.05 * (highest - lowest)
     last = max((trace[0].max() for trace in traces.values()), default=1.0)
     axes[0, 0].set(xscale="log", xlim=(FIRST_SECOND, last * 1.1), ylim=(lowest - room, highest + room))
@@ -107,7 +107,7 @@ def violin_figure(
             ax.axvline(reference, color=GREY, lw=1, ls=":")
         ax.set_title(group, fontsize="medium")
         ax.grid(axis="x", color="#e6e6e6", lw=0.6)
-        open_frame(ax)
+        ax.spines[["top", "right"]].set_visible(False)
     axes.flat[0].set_yticks(range(len(labels)), labels)
     axes.flat[0].invert_yaxis()
     figure.supxlabel(y, fontsize="small")

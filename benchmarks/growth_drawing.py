@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from parnidag.plots._axes import GREY, colour_of, line_of, marker_of, open_frame
+from parnidag.plots._axes import GREY, colour_of, line_of, marker_of
 
 SHORT_RANGE = 100.0
 """Powers of ten alone would leave such an axis with hardly a number."""
@@ -78,4 +78,4 @@ def _draw(ax: Axes, panel: Panel, labels: Sequence[str]) -> None:
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize="small")
         ax.xaxis.set_minor_locator(NullLocator())
     ax.grid(which="major", color="#e6e6e6", lw=0.6)
-    open_frame(ax)
+    ax.spines[["top", "right"]].set_visible(False)

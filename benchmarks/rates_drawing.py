@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.drawing import row_of_panels
-from parnidag.plots._axes import GREY, INK, colour_of, open_frame
+from parnidag.plots._axes import GREY, INK, colour_of
 
 Key = tuple[str, str]
 """Sampler and data set."""
@@ -34,7 +34,7 @@ def rates_figure(rates: Mapping[Key, Sequence[float]], peers: Mapping[Key, tuple
         ax.set_xscale("log")
         ax.set_title(data, fontsize="medium")
         ax.grid(axis="x", color="#e6e6e6", lw=0.6)
-        open_frame(ax)
+        ax.spines[["top", "right"]].set_visible(False)
     axes.flat[0].set_yticks(range(len(samplers)), samplers)
     axes.flat[0].invert_yaxis()
     figure.supxlabel("iterations a second of CPU time; open squares: peers, on another machine", fontsize="small")

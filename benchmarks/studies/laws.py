@@ -30,7 +30,7 @@ from benchmarks.studies.settings import (
     tasks_of,
 )
 from parnidag import scores
-from parnidag.plots._axes import colour_of, open_frame
+from parnidag.plots._axes import colour_of
 from parnidag.samplers import PARNI, IterativeMCMC, PartitionMCMC
 
 COUNTS = {"right": "right", "turned": "the wrong way round", "extra": "of no true pair"}
@@ -132,7 +132,7 @@ def edges_figure(found: Found) -> Figure:
             ax.barh(np.arange(len(shown)), widths, left=left, height=0.7, color=colour_of(k), label=words)
             left += widths
         ax.set_title(network, fontsize="medium")
-        open_frame(ax)
+        ax.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_yticks(np.arange(len(shown)), [SETTINGS[setting].label for setting in shown], fontsize="small")
     axes[0, 0].invert_yaxis()
     figure.supxlabel("edges of the pairwise mode", fontsize="small")

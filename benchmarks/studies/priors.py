@@ -23,7 +23,7 @@ from benchmarks.studies.accuracy import class_of
 from benchmarks.studies.settings import Size, differences_table, run_setting, settings_table, tasks_of
 from benchmarks.studies.table3 import ROWS
 from parnidag import scores
-from parnidag.plots._axes import INK, colour_of, open_frame
+from parnidag.plots._axes import INK, colour_of
 from parnidag.samplers import PARNI
 
 BASE = "gaussian-10-1/100"
@@ -129,7 +129,7 @@ def signal_figure(networks: tuple[str, ...], folder: str | None) -> Figure:
     )
     ax.set_yticks(range(len(networks)), networks)
     ax.invert_yaxis()
-    open_frame(ax)
+    ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 

@@ -23,7 +23,7 @@ from benchmarks.studies.accuracy import (
     seconds_table,
     task_of,
 )
-from parnidag.plots._axes import GREY, colour_of, open_frame
+from parnidag.plots._axes import GREY, colour_of
 
 ROWS = 100
 
@@ -146,7 +146,7 @@ def figure_of(found: Found) -> Figure:
                 ax.errorbar(middle.middle, k - 0.16, xerr=reach, fmt="s", ms=5, color=colour_of(0), lw=1.4)
         ax.set_title(column, fontsize="medium")
         ax.grid(axis="x", color="#e6e6e6", lw=0.6)
-        open_frame(ax)
+        ax.spines[["top", "right"]].set_visible(False)
     said = {name: f" ({judged_by(name)})" if name in LEARNERS else "" for name in names}
     axes.flat[0].set_yticks(range(len(names)), [label_of(name) + said[name] for name in names])
     axes.flat[0].invert_yaxis()
