@@ -321,6 +321,54 @@ def test_malformed_log_odds(log_odds, part):
 # --- refusals that need the names -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("argument", "unknown", "beyond", "large"),
+    [
+        ("forbidden", [("sesaon", "wet")], [(0, 4)], np.eye(5, k=1, dtype=bool)),
+        ("required", [("wet", "sesaon")], [(4, 0)], np.eye(5, k=1, dtype=bool)),
+        ("tiers", [["sesaon"]], [[4]], None),
+        ("log_odds", {("sesaon", "wet"): 1.0}, {(4, 0): 1.0}, np.eye(5, k=1)),
+    ],
+)
+def test_unknown_nodes_and_arrays_of_another_size(argument, unknown, beyond, large):
+    message = refusal(**{argument: unknown})
+    assert message.startswith(f"{argument}: unknown node 'sesaon'")
+    assert "did you mean 'season'?" in message
+    message = refusal(**{argument: beyond})
+    assert message.startswith(f"{argument}: index 4 is out of range")
+    assert "4 nodes" in message
+    if large is not None:
+        message = refusal(**{argument: large})
+        assert message.startswith(f"{argument}: the array is 5 × 5, but there are 4 nodes")
+
+
+def test_names_close_to_nothing_come_with_the_known_ones():
+    assert "known are season, rain, sprinkler, wet" in refusal(forbidden=[("xyzzy", "wet")])
+    many = [f"N{j}" for j in range(30)]
+    assert "N4 and 25 more" in refusal(many, forbidden=[("xyzzy", "N1")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ({"forbidden": [("rain", 1)]}, "leads from rain to itself"),
+        ({"required": [("rain", 1)]}, "leads from rain to itself"),
+        ({"log_odds": {("rain", "wet"): 1.0, (1, 3): 2.0}}, "rain → wet is given twice"),
+        ({"tiers": [["rain"], [1]]}, "'rain' is listed twice"),
+        ({"names": []}, "at least 2 nodes"),
+        ({"names": ["a"]}, "at least 2 nodes"),
+    ],
+)
+def test_names_and_indices_are_refused_alike(arguments, part):
+    assert part in refusal(**arguments)
+
+
+def test_integers_are_indices_even_if_names_look_like_numbers():
+    status = EdgePrior(forbidden=[(0, "0")]).resolve(["2", "1", "0"]).status
+    assert status[0, 2] == FORBIDDEN
+    assert np.count_nonzero(status == FORBIDDEN) == 4
+
+
 def test_required_and_forbidden():
     message = refusal(required=[("rain", "wet"), ("season", "rain")], forbidden=[(1, 3)])
     assert message.startswith("required and forbidden: rain → wet;")

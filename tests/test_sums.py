@@ -14,7 +14,7 @@ from parnidag import EdgePrior, scores
 from parnidag.data import Data
 from parnidag.kernels.jit import entry
 from parnidag.kernels.random import random_state
-from parnidag.space.search import best_set, raise_peaks
+from parnidag.space.search import best_inside, best_set
 from parnidag.tables.arrays import draw_arrays, open_tables
 from parnidag.tables.build import CandidateTables, build_tables
 from parnidag.tables.fill import fill_sums
@@ -135,9 +135,7 @@ class Asked:
 
     def __init__(self, tables):
         self.arrays = tables.arrays
-        peaks = self.arrays.scores.copy()
-        raise_peaks(self.arrays, peaks)
-        self.own = draw_arrays(tables.arrays, peaks)
+        self.own = draw_arrays(tables.arrays, best_inside(tables))
         self.sets = [twin.stored_sets(self.arrays, j) for j in range(NODES)]
         self.scale = abs(self.arrays.scores[np.isfinite(self.arrays.scores)]).max()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from parnidag._util.checks import number, seed_or_new, whole
 from parnidag.errors import ParnidagError
 
 EDGES_PER_NODE = 1.5
-"""Edges a node in a random network when the caller does not say: sparse, as in most applications."""
+"""By default: sparse, as in most applications."""
 
 EXAMPLE_SEED = 2023
 EXAMPLE_ROWS = 400
@@ -174,7 +175,9 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     raw = np.zeros((len(names), len(names)))
     for parent, child, weight in _GARDEN:
         raw[index[parent], index[child]] = weight
-    return _draw(names, raw, _topological_order(raw), 1.0, rows, np.random.default_rng(seed), seed)
+    parents = {j: np.flatnonzero(column).tolist() for j, column in enumerate(raw.T)}
+    order = np.array([*TopologicalSorter(parents).static_order()])
+    return _draw(names, raw, order, 1.0, rows, np.random.default_rng(seed), seed)
 
 
 def _random_pairs(
@@ -214,17 +217,6 @@ def _draw(
             correlation[j, j] = 1.0
         values[:, j] = noises[j] * values[:, j] + values[:, parents] @ weights[parents, j]
     return Simulation(names, values, raw != 0, weights, noises, seed)
-
-
-def _topological_order(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Parents first; the network is known to be acyclic."""
-    waiting = (weights != 0).sum(axis=0)
-    order: list[int] = []
-    while len(order) < len(weights):
-        ready = [int(j) for j in np.flatnonzero(waiting == 0) if j not in order]
-        order += ready
-        waiting -= (weights[ready] != 0).sum(axis=0)
-    return np.array(order)
 
 
 def _weight_range(weights: tuple[float, float]) -> tuple[float, float]:

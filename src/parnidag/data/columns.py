@@ -208,10 +208,6 @@ def _coded(codes: Floats, levels: Sequence[Any], declared: bool, type_: str) -> 
     return Column(codes, Coding(labels, declared, type_))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Names
-
-
 def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
     names = tuple(str(name) for name in given)
     if len(names) > MOST_COLUMNS:

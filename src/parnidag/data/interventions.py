@@ -84,10 +84,6 @@ def group_by_rows(mask: Mask | None, n_nodes: int) -> tuple[NDArray[np.int64], l
     return pattern, [~column if column.any() else None for column in first]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# A column of targets
-
-
 def _from_targets(name: str, targets: Column, names: Sequence[str]) -> Mask:
     """Read each different text once, then look up the rows."""
     values, coding = targets
@@ -121,10 +117,6 @@ def _split(text: str, names: Mapping[str, int]) -> list[str]:
     return [target for targets in listed for target in targets if target]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Rows and names
-
-
 def _from_mapping(given: Mapping[Any, Any], names: Sequence[str], n_rows: int) -> Mask:
     mask = np.zeros((n_rows, len(names)), dtype=bool)
     places = {node: j for j, node in enumerate(names)}
@@ -144,10 +136,6 @@ def _from_mapping(given: Mapping[Any, Any], names: Sequence[str], n_rows: int) -
                 raise DataError(f"interventions: row {row} has an unknown node {node!r}; {did_you_mean(node, names)}")
             mask[row, places[node]] = True
     return mask
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Truth values
 
 
 def _from_truth_values(given: object, names: Sequence[str], n_rows: int) -> Mask:

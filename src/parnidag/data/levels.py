@@ -38,10 +38,6 @@ class Levels(NamedTuple):
     """The levels of each column, in order; some may never occur."""
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# One column
-
-
 @dataclass
 class SeenColumn:
     """What was seen of a column in the rows so far. Codes are numbered as levels appear, until `sort_levels`."""
@@ -151,9 +147,8 @@ def follow_columns(
 
 def seen_columns(values: Floats, codings: Codings, kind: str | None) -> list[SeenColumn]:
     """Say what the columns of a table in memory hold, as far as it matters if a kind was asked for."""
-    columns, most = [SeenColumn() for _ in codings], most_followed(kind, any(codings))
-    for j, column in enumerate(columns):
-        column.follow(values[:, j], codings[j], kind, most)
+    columns = [SeenColumn() for _ in codings]
+    follow_columns(values, codings, kind, columns)
     return columns
 
 

@@ -23,12 +23,11 @@ import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel
+from parnidag.tables.fill import log_add
 
 MAX_NODES = 20
-"""Most nodes for exact edge probabilities."""
-
 MAX_NODES_FOR_DRAWS = 16
-"""Most nodes for exact draws."""
+"""Most nodes for exact edge probabilities, and for exact draws."""
 
 NEGLIGIBLE = 80.0
 """Nats below the largest term at which a term is dropped: 2²⁰ such terms together stay far below rounding."""
@@ -143,19 +142,10 @@ def normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float]
 
 
 def no_graph_allowed() -> ParnidagError:
-    """Make the error for weights under which no DAG is possible."""
     return ParnidagError(
         "log_weights allow no graph at all: every DAG has weight 0. "
         "Relax the required edges, the forbidden edges or max_parents."
     )
-
-
-@kernel
-def _log_add(a: float, b: float) -> float:
-    high, low = max(a, b), min(a, b)
-    if low == -np.inf:
-        return high
-    return high + math.log1p(math.exp(low - high))
 
 
 @kernel
@@ -184,7 +174,7 @@ def subset_sums(log_weights: FloatArray) -> FloatArray:
             element = np.int64(1) << bit
             for subset in range(columns):
                 if subset & element:
-                    row[subset] = _log_add(row[subset], row[subset ^ element])
+                    row[subset] = log_add(row[subset], row[subset ^ element])
     return sums
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -294,10 +295,6 @@ def _finite(x: object, argument: str, more: str = "") -> float:
     return number(x, argument, what=f"a finite number{more}", error=PriorError)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Checks against the nodes
-
-
 def _refuse_contradictions(
     required: NDArray[np.bool_], forbidden: NDArray[np.bool_], late_to_early: NDArray[np.bool_], names: Sequence[str]
 ) -> None:
@@ -305,29 +302,13 @@ def _refuse_contradictions(
         both = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(required & clash).tolist()]
         if both:
             raise PriorError(f"required and {why}: {shorten(both)}; drop one of the two")
-    cycle = _find_cycle(required)
-    if cycle:
-        raise PriorError(f"required edges form a cycle: {' → '.join(names[node] for node in cycle)}; drop one of them")
-
-
-def _find_cycle(edges: NDArray[np.bool_]) -> list[int]:
-    """Give some cycle as a list of nodes with the first repeated at the end, or an empty list."""
-    remaining = edges.copy()
-    while True:  # peel off nodes without parents or without children; what stays holds every cycle
-        lonely = np.flatnonzero(remaining.any(axis=0) ^ remaining.any(axis=1))
-        if not lonely.size:
-            break
-        remaining[lonely, :] = False
-        remaining[:, lonely] = False
-    on_cycles = np.flatnonzero(remaining.any(axis=1))
-    if not on_cycles.size:
-        return []
-    path = [int(on_cycles[0])]
-    while True:  # every node left has a child left, so the walk must come back to itself
-        child = int(remaining[path[-1]].argmax())
-        if child in path:
-            return [*path[path.index(child) :], child]
-        path.append(child)
+    try:
+        TopologicalSorter({j: np.flatnonzero(parents).tolist() for j, parents in enumerate(required.T)}).prepare()
+    except CycleError as error:
+        cycle: list[int] = error.args[1]  # the first node again at the end
+        first = cycle.index(min(cycle))
+        shown = " → ".join(names[node] for node in [*cycle[first:-1], *cycle[: first + 1]])
+        raise PriorError(f"required edges form a cycle: {shown}; drop one of them") from None
 
 
 def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, names: Sequence[str]) -> None:
@@ -335,10 +316,6 @@ def _refuse_too_many_required(required: NDArray[np.bool_], max_parents: int, nam
     crowded = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count > max_parents]
     if crowded:
         raise PriorError(f"max_parents={max_parents} is less than the required parents of {shorten(crowded)}")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Small helpers
 
 
 def _label(label: object) -> Node:
@@ -352,7 +329,7 @@ def _frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def _same(left: object, right: object) -> bool:
-    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        return isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and np.array_equal(left, right)
-    return left == right
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return np.array_equal(left, right)
+    return type(left) is type(right) and bool(left == right)

@@ -29,10 +29,6 @@ ANY = int64(-1)
 """Nothing is asked of a subset of the candidates."""
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Which sets
-
-
 @kernel
 def subset_below(tables: Tables, j: int, level: Integers, bound: int) -> int:
     """Return the candidates of j whose level is below the bound, as a bit set."""
@@ -208,10 +204,6 @@ def best_of_column(tables: Tables, j: int, subset: int, asked: int, column: int)
         inside = next_subset(inside, subset)
         if inside == ZERO:
             return top
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The best set
 
 
 @kernel
