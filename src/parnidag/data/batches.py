@@ -95,7 +95,6 @@ def _of_file(path: Path, options: Options) -> Summary:
 
 
 def is_dask(table: object) -> bool:
-    """Ask whether a table is a Dask data frame, without importing Dask."""
     return type(table).__name__ == "DataFrame" and _library(table) in ("dask", "dask_expr")
 
 

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import did_you_mean, one_line, shorten
-from parnidag.data.columns import Column, number_label
+from parnidag.data.columns import Column, Mask, number_label
 from parnidag.data.reading import as_frame
 from parnidag.errors import DataError
-
-Mask = NDArray[np.bool_]
 
 NO_TARGET = ("", "none", "obs", "observational", "-")
 """What stands for "nothing was set in this row" in a column of targets, in upper or lower case."""
@@ -33,13 +31,6 @@ def read_interventions(given: object, names: Sequence[str], n_rows: int, targets
     """Read interventions into an array (rows of the table as given × nodes), None if there are none.
 
     `targets` is the column that they name, if they are given by a name.
-
-    Examples
-    --------
-    >>> read_interventions({0: "dose", 2: ["dose", "age"]}, ["age", "dose"], 3, None)
-    array([[False,  True],
-           [False, False],
-           [ True,  True]])
     """
     if given is None:
         return None

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import is_number_text, shorten
-from parnidag.data.columns import Coding, number_label
+from parnidag.data.columns import Coding, Floats, Integers, number_label
 from parnidag.errors import DataError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Codings = Sequence[Coding | None]
 
 KINDS = ("continuous", "discrete")

@@ -25,16 +25,12 @@ from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel
 from parnidag.tables.fill import log_add
 
-MAX_NODES = 20
-MAX_NODES_FOR_DRAWS = 16
-"""Most nodes for exact edge probabilities, and for exact draws."""
-
+MAX_NODES, MAX_NODES_FOR_DRAWS = 20, 16
+"""For exact edge probabilities, and for exact draws."""
 NEGLIGIBLE = 80.0
 """Nats below the largest term at which a term is dropped: 2²⁰ such terms together stay far below rounding."""
-
 PEAK, TOTAL, MAGNITUDE = 0, 1, 2
 """Columns of a running sum: log of its largest term, then the signed and the absolute sum in units of that term."""
-
 SECONDS_PER_TERM, SECONDS_PER_TERM_FOR_DRAWS = 2.4e-8, 6e-9
 """CPU time measured at n = 16 to 20, divided by 3ⁿ for edge probabilities and by 4ⁿ for draws."""
 

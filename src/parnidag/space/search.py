@@ -25,10 +25,8 @@ CONTINUED = 0.5
 SWAPS, RELOCATIONS = 20.0, 10.0
 """How often its larger moves are tried, see `make_order`."""
 GREEDY_STEPS_A_NODE = 10
-HOT = 3.0
-"""Temperature at which a search begins."""
-COLD = 1e-9
-"""Temperature at which only the best place is chosen."""
+HOT, COLD = 3.0, 1e-9
+"""Temperature at which a search begins; one at which only the best place is chosen."""
 SEARCH_KEY = 1_000_003
 """Keeps the random numbers of searches apart from those of chains."""
 
@@ -84,7 +82,6 @@ def best_graph(tables: CandidateTables, order: Integers) -> tuple[Adjacency, flo
 
 
 def best_set(arrays: TableArrays, j: int, level: Integers, bound: int) -> tuple[float, list[int]]:
-    """Return the best score of a parent set of j below the bound, and the set."""
     candidates, extras, required = (
         row[j, : count[j]]
         for row, count in (

@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,7 +50,6 @@ class CandidateTables:
     """Which parents each node's subsets are made of (parent × child)."""
     plus_one: bool
     arrays: TableArrays
-    seconds: float = 0.0
 
     @cached_property
     def key(self) -> str:
@@ -78,14 +76,6 @@ class CandidateTables:
         _KNOWN[self.key] = self
         return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one, self.has_sums)
 
-    def __repr__(self) -> str:
-        counts = self.arrays.candidate_count
-        extra = " and one extra" if self.plus_one else ""
-        return (
-            f"CandidateTables({len(counts)} nodes, {counts.mean():.1f} candidates on average, at most {counts.max()}"
-            f"{extra}; {self.nbytes / 1e6:,.1f} MB in {self.seconds:.3g} s)"
-        )
-
 
 def build_tables(
     target: Target,
@@ -110,7 +100,6 @@ def build_tables(
     sums
         Whether sums are wanted too, or scores alone, which do for a search.
     """
-    began = time.perf_counter()
     considered = considered & (target.problem.status == FREE)
     plus_one = fitting_plus_one(target, considered, plus_one, memory, sums)
     try:
@@ -125,7 +114,7 @@ def build_tables(
         if arrays.ranked.size:
             for first, end in itertools.pairwise(arrays.first_row):
                 arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
-    return CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began)
+    return CandidateTables(target, considered, plus_one, arrays)
 
 
 def fitting_plus_one(

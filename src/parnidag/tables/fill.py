@@ -221,6 +221,5 @@ def fill_sums_in_logs(tables: Tables, j: int) -> None:
 
 @kernel
 def log_add(a: float, b: float) -> float:
-    """Return log(exp(a) + exp(b))."""
     top, low = max(a, b), min(a, b)
     return top + math.log1p(math.exp(low - top)) if low > -math.inf else top

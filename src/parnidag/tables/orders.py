@@ -231,7 +231,6 @@ def carry(run: Order, start: int, end: int) -> None:
 
 @kernel
 def choose_slot(rng: RandomState, run: Order) -> int:
-    """Draw a place in proportion to its weight."""
     slots, n = run.slots, int64(run.order.size)
     top = slots[0]
     for place in range(n):

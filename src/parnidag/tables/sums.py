@@ -40,7 +40,6 @@ def subset_below(tables: Tables, j: int, level: Integers, bound: int) -> int:
 
 @kernel
 def required_below(tables: Tables, j: int, level: Integers, bound: int) -> bool:
-    """Do all required parents of j lie below the bound?"""
     below = True
     for k in range(tables.required_count[j]):
         below &= level[tables.required[j, k]] < bound
@@ -138,7 +137,6 @@ def counted(ratio: float, height: int, bound: int) -> float:
 
 @kernel
 def sum_of_ratios_at(tables: Tables, j: int, subset: int, level: Integers, wanted: int) -> float:
-    """Sum the ratios of the extras at one level."""
     start = row_of(tables, j, subset) + ONE
     extras, ratios = tables.extras[j], tables.ratios
     total = 0.0
