@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from judging import SMALLEST_P, chain_probabilities, smallest_p_value
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, samplers, scores, space
@@ -182,8 +183,27 @@ def test_the_result_of_iterative_mcmc_has_the_best_graph_and_the_space(network):
     assert outside.max() == 0.0
 
 
-def test_samplers_without_a_space_have_none(network):
+def test_samplers_without_a_space_have_none_and_say_so(network):
     assert quick(network.values, sampler=samplers.ADR()).space is None
+    with pytest.raises(ParnidagError, match="space is not used by ADR"):
+        quick(network.values, sampler=samplers.ADR(), space=np.zeros((20, 20)))
+
+
+def test_a_skeleton_steers_the_warm_start_and_forbids_nothing():
+    """With the wrong skeleton the answer stays right, since every other edge remains possible."""
+    table = parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
+    exact = parnidag.exact(table).edge_probabilities.to_numpy()
+    for skeleton in (space.pc(table, alpha=0.05), space.pc(table, alpha=0.0), np.roll(np.eye(9), 1, axis=1)):
+        found = quick(table, space=skeleton, chains=16, draws=500, thin=200)
+        assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
+    assert len(found.settings["space"]["edges"]) == 18
+
+
+def test_a_space_that_is_too_rich_is_refused_before_it_is_built():
+    wide = np.random.default_rng(1).normal(size=(60, 40))
+    for sampler in (samplers.PARNI(), samplers.OrderMCMC()):
+        with pytest.raises(ParnidagError, match=r"space: .* 39 candidate parents"):
+            quick(wide, sampler=sampler, space=1 - np.eye(40))
 
 
 # ── what `sample` makes of the initialiser ────────────────────────────────────────────────────────────────────────────
