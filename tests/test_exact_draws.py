@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 from dags import (
-    all_dags,
     constrain,
     enumerate_dags,
     is_acyclic,
@@ -121,33 +120,6 @@ def test_draws_repeat_with_the_seed_and_differ_without():
     assert exact_draws.draw_graphs(log_weights, draws=0, seed=9).shape == (0, 5, 5)
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------
-
-
 def test_negative_number_of_draws_is_refused():
     with pytest.raises(ParnidagError, match="draws must not be negative, got -1"):
         exact_draws.draw_graphs(np.zeros((2, 2)), draws=-1, seed=0)
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_draws_are_refused_exactly_when_no_graph_is_allowed(n):
-    drawn = refused = 0
-    for seed in range(40):
-        log_weights = random_weights(n, seed)
-        log_weights[np.random.default_rng(seed + 1000).random(log_weights.shape) < 0.6] = -np.inf
-        if np.any(log_weights_of(all_dags(n), log_weights) > -np.inf):
-            assert log_weights_of(exact_draws.draw_graphs(log_weights, 1, 0), log_weights) > -np.inf
-            drawn += 1
-        else:
-            with pytest.raises(ParnidagError, match="no graph at all"):
-                exact_draws.draw_graphs(log_weights, draws=1, seed=0)
-            refused += 1
-    assert drawn > 0
-    assert refused > 0
-
-
-def test_too_many_nodes_are_refused_before_anything_is_allocated():
-    n = exact_sums.MAX_NODES_FOR_DRAWS + 1
-    free_of_memory = np.broadcast_to(0.0, (n, 2 ** (n - 1)))
-    with pytest.raises(ParnidagError, match=f"got {n}"):
-        exact_draws.draw_graphs(free_of_memory, draws=1, seed=0)

@@ -26,18 +26,8 @@ from parnidag.errors import ParnidagError
 from parnidag.exact_solver import draws as exact_draws
 from parnidag.exact_solver import sums as exact_sums
 
-DAG_COUNTS = {
-    1: 1,
-    2: 3,
-    3: 25,
-    4: 543,
-    5: 29281,
-    6: 3781503,
-    7: 1138779265,
-    8: 783702329343,
-    9: 1213442454842881,
-    10: 4175098976430598143,
-}
+COUNTS = (1, 3, 25, 543, 29281, 3781503, 1138779265, 783702329343, 1213442454842881, 4175098976430598143)
+"""Of the DAGs on 1, 2, … nodes."""
 
 
 # --- the slow, obvious way -----------------------------------------------------------------------------------------
@@ -78,24 +68,19 @@ def assert_solves(log_weights):
 # --- sums ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", DAG_COUNTS)
-def test_counts_all_dags(n):
+@pytest.mark.parametrize(("n", "count"), enumerate(COUNTS, start=1))
+def test_counts_all_dags(n, count):
     solution = exact_sums.solve(np.zeros((n, 2 ** (n - 1))))
     # The terms of the count add up to 2.2 times the count, at n layers of rounding of a log of at most 43.
     assert solution.cancellation < 2.2
-    assert solution.log_total == pytest.approx(math.log(DAG_COUNTS[n]), rel=4 * np.finfo(float).eps, abs=1e-15)
+    assert solution.log_total == pytest.approx(math.log(count), rel=4 * np.finfo(float).eps, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_random_weights_match_enumeration(n):
+@pytest.mark.parametrize("weights", [random_weights, spanning_weights])  # the latter over thousands of nats
+def test_weights_match_enumeration(n, weights):
     for seed in range(1 if n == 5 else 10):
-        assert_solves(random_weights(n, seed))
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_weights_spanning_thousands_of_nats_match_enumeration(n):
-    for seed in range(1 if n == 5 else 10):
-        assert_solves(spanning_weights(n, seed))
+        assert_solves(weights(n, seed))
 
 
 def test_strong_signal_matches_enumeration():
@@ -141,10 +126,13 @@ def test_arbitrary_missing_parent_sets_match_enumeration(n):
         log_weights[np.random.default_rng(seed + 1000).random(log_weights.shape) < 0.6] = -np.inf
         if np.any(log_weights_of(all_dags(n), log_weights) > -np.inf):
             assert_solves(log_weights)
+            assert log_weights_of(exact_draws.draw_graphs(log_weights, 1, 0), log_weights) > -np.inf
             solved += 1
         else:
             with pytest.raises(ParnidagError, match="no graph at all"):
                 exact_sums.solve(log_weights)
+            with pytest.raises(ParnidagError, match="no graph at all"):
+                exact_draws.draw_graphs(log_weights, draws=1, seed=0)
             refused += 1
     assert solved > 0
     assert refused > 0
@@ -193,10 +181,13 @@ def test_larger_sizes_are_refused_with_an_estimate(n, draws):
 
 
 def test_too_many_nodes_are_refused_before_anything_is_allocated():
-    n = exact_sums.MAX_NODES + 1
-    free_of_memory = np.broadcast_to(0.0, (n, 2 ** (n - 1)))
-    with pytest.raises(ParnidagError, match=f"got {n}"):
-        exact_sums.solve(free_of_memory)
+    for most, function, options in (
+        (exact_sums.MAX_NODES, exact_sums.solve, ()),
+        (exact_sums.MAX_NODES_FOR_DRAWS, exact_draws.draw_graphs, (1, 0)),
+    ):
+        free_of_memory = np.broadcast_to(0.0, (most + 1, 2**most))
+        with pytest.raises(ParnidagError, match=f"got {most + 1}"):
+            function(free_of_memory, *options)
 
 
 def uncompiled():

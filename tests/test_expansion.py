@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from judging import SMALLEST_P, chain_probabilities, smallest_p_value
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, samplers, scores, space
 from parnidag.data import Data
+from parnidag.kernels.problem import FREE
 from parnidag.samplers.parni import settings as parni
 from parnidag.samplers.parni.start import initialise
 from parnidag.space import default
@@ -79,7 +81,7 @@ def test_the_first_tests_have_the_limit_of_the_default(network, monkeypatch, opt
         return space.pc(data, alpha, max_conditioning)
 
     monkeypatch.setattr(default, "pc", recorded)
-    space.iterative(network.values, seed=1, **({} if limit == 3 else {"max_conditioning": limit}))
+    space.iterative(network.values, seed=1, **options)
     assert asked == [(0.05, limit)]
 
 
@@ -142,9 +144,10 @@ def test_strongest_prefers_used_neighbours_then_correlation(target):
 
 def test_few_nodes_consider_every_parent(target):
     small = parnidag.simulate(nodes=FEW_NODES, edges=12, rows=50, seed=1)
-    few = Target.build(Data(small.values), scores.Gaussian(), EdgePrior(forbidden=[(0, 1)]))
+    few = Target.build(Data(small.values), scores.Gaussian(), EdgePrior(forbidden=[(0, 1)], required=[(1, 2)]))
     skeleton = default_skeleton(Data(small.values), few)
-    assert skeleton.considered.sum() == FEW_NODES * (FEW_NODES - 1) - 1
+    assert np.array_equal(skeleton.considered, few.problem.status == FREE)
+    assert skeleton.considered.sum() == FEW_NODES * (FEW_NODES - 1) - 3
     assert grown(few, skeleton, 1) is skeleton
     assert default_skeleton(Data(np.random.default_rng(1).normal(size=(30, 20))), target).considered.sum() < 380
 
@@ -180,19 +183,27 @@ def test_the_result_of_iterative_mcmc_has_the_best_graph_and_the_space(network):
     assert outside.max() == 0.0
 
 
-def test_parni_by_default_starts_from_graphs_of_its_own_search(network, target):
-    posterior = quick(network.values, draws=1, tune=0, thin=1, chains=3)
-    assert {"skeleton", "initialiser", "tables", "warm start"} <= posterior.diagnostics().timings.keys()
-    assert posterior.best.log_posterior >= posterior.space.log_posterior - 1.0
-    assert posterior.diagnostics().caveats == []
-    empty = quick(network.values, draws=1, tune=0, thin=1, chains=3, start="empty")
-    assert empty.log_posterior.max() < posterior.log_posterior.min() - 50
-    given = quick(network.values, draws=1, tune=0, thin=1, chains=3, start="empty", space=posterior.space)
-    assert "initialiser" not in given.diagnostics().timings  # nothing is left for it to find
-
-
-def test_samplers_without_a_space_have_none(network):
+def test_samplers_without_a_space_have_none_and_say_so(network):
     assert quick(network.values, sampler=samplers.ADR()).space is None
+    with pytest.raises(ParnidagError, match="space is not used by ADR"):
+        quick(network.values, sampler=samplers.ADR(), space=np.zeros((20, 20)))
+
+
+def test_a_skeleton_steers_the_warm_start_and_forbids_nothing():
+    """With the wrong skeleton the answer stays right, since every other edge remains possible."""
+    table = parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
+    exact = parnidag.exact(table).edge_probabilities.to_numpy()
+    for skeleton in (space.pc(table, alpha=0.05), space.pc(table, alpha=0.0), np.roll(np.eye(9), 1, axis=1)):
+        found = quick(table, space=skeleton, chains=16, draws=500, thin=200)
+        assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
+    assert len(found.settings["space"]["edges"]) == 18
+
+
+def test_a_space_that_is_too_rich_is_refused_before_it_is_built():
+    wide = np.random.default_rng(1).normal(size=(60, 40))
+    for sampler in (samplers.PARNI(), samplers.OrderMCMC()):
+        with pytest.raises(ParnidagError, match=r"space: .* 39 candidate parents"):
+            quick(wide, sampler=sampler, space=1 - np.eye(40))
 
 
 # ── what `sample` makes of the initialiser ────────────────────────────────────────────────────────────────────────────
@@ -233,6 +244,7 @@ def test_by_default_chains_start_where_the_initialiser_ends(network, target, ask
     assert np.array_equal(posterior.space.considered, found.space.considered)
     assert np.array_equal(posterior.space.considered, asked["warm"][0])
     assert posterior.best.log_posterior >= found.space.log_posterior - 1e-6
+    assert posterior.diagnostics().caveats == []
 
 
 @pytest.mark.parametrize("edges", [0, 1])

@@ -183,7 +183,9 @@ def test_some_moves_need_tables():
     for move in ("edge_reversal", "regroup"):
         with pytest.raises(ParnidagError, match=f"{move} need tables"):
             make_mixture(target, {"adr": 0.5, move: 0.5}, own, None)
-    assert make_mixture(target, {"adr": 1.0}, own, None).mixture.weights.tolist() == [float(kind == "adr") for kind in KINDS]
+    assert make_mixture(target, {"adr": 1.0}, own, None).mixture.weights.tolist() == [
+        float(kind == "adr") for kind in KINDS
+    ]
 
 
 def test_a_kind_of_move_that_a_chain_does_not_have_is_never_made():

@@ -163,7 +163,7 @@ def test_integers_are_indices_even_if_names_look_like_numbers():
 # --- the object itself ------------------------------------------------------------------------------------------------
 
 
-def test_later_changes_to_an_array_do_not_reach_the_prior():
+def test_arrays_are_copied_and_read_only():
     mask, extra = forbidden_mask(), EXTRA.copy()
     prior = EdgePrior(forbidden=mask, log_odds=extra)
     before = prior.resolve(NAMES)
@@ -171,10 +171,6 @@ def test_later_changes_to_an_array_do_not_reach_the_prior():
     after = prior.resolve(NAMES)
     np.testing.assert_array_equal(after.status, before.status)
     np.testing.assert_array_equal(after.log_odds, before.log_odds)
-
-
-def test_arrays_in_a_prior_are_read_only():
-    prior = EdgePrior(forbidden=forbidden_mask(), log_odds=EXTRA)
     for array in (prior.forbidden, prior.log_odds):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 1] = 1

@@ -261,12 +261,6 @@ def test_tables_are_let_go_when_no_one_needs_them():
 # --- the default space ----------------------------------------------------------------------------------------------
 
 
-def test_few_nodes_consider_every_allowed_parent():
-    values = well_conditioned(6, 40)
-    target = make_target(values, PRIORS["constrained"])
-    assert (default_skeleton(Data(values), target).considered == (target.problem.status == 1)).all()
-
-
 def test_many_nodes_consider_their_most_correlated_neighbours():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(500, 16))

@@ -94,12 +94,7 @@ def _of_file(path: Path, options: Options) -> Summary:
             as_text = as_text | set(mismatch.columns)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Dask
-
-
 def is_dask(table: object) -> bool:
-    """Ask whether a table is a Dask data frame, without importing Dask."""
     return type(table).__name__ == "DataFrame" and _library(table) in ("dask", "dask_expr")
 
 

@@ -17,6 +17,8 @@ from parnidag._util.text import is_number_text, one_line, shorten
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 MOST_COLUMNS = 50_000
 """Every matrix over the nodes would have 20 GB with more."""
@@ -63,14 +65,6 @@ class UnreadableError(Exception):
 
 
 def read_column(column: nw.Series[Any] | NDArray[Any]) -> Column:
-    """Read a column of a data frame or of an array.
-
-    Examples
-    --------
-    >>> doses = read_column(np.array(["low", "high", None, "low"], dtype=object))
-    >>> doses.values, doses.coding.labels
-    (array([ 1.,  0., nan,  1.]), ('high', 'low'))
-    """
     return _from_series(column) if isinstance(column, nw.Series) else _from_array(column)
 
 
@@ -206,10 +200,6 @@ def _coded(codes: Floats, levels: Sequence[Any], declared: bool, type_: str) -> 
     if broken is not None:
         raise UnreadableError("half", one_line(ascii(broken), 40))
     return Column(codes, Coding(labels, declared, type_))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Names
 
 
 def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:

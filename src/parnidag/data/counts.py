@@ -60,7 +60,6 @@ class RowCounts:
         ]
 
     def add(self, other: RowCounts) -> None:
-        """Append the rows of another table with the same codes."""
         self._blocks += other._blocks
         self.n_rows += other.n_rows
         sizes = [codes.shape[1] for codes, _ in self._blocks]

@@ -12,13 +12,10 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._util.text import shorten
+from parnidag.data.columns import Floats, Mask
 from parnidag.errors import DataError
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _SMALLEST = float(np.finfo(np.float64).tiny)  # below it numbers lose digits
@@ -35,8 +32,6 @@ def row_blocks(values: Floats, rows: Mask | None = None) -> Iterator[Floats]:
 
 
 class Spread(NamedTuple):
-    """The least and the greatest value of each column."""
-
     low: Floats
     high: Floats
 

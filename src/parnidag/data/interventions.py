@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import did_you_mean, one_line, shorten
-from parnidag.data.columns import Column, number_label
+from parnidag.data.columns import Column, Mask, number_label
 from parnidag.data.reading import as_frame
 from parnidag.errors import DataError
-
-Mask = NDArray[np.bool_]
 
 NO_TARGET = ("", "none", "obs", "observational", "-")
 """What stands for "nothing was set in this row" in a column of targets, in upper or lower case."""
@@ -33,13 +31,6 @@ def read_interventions(given: object, names: Sequence[str], n_rows: int, targets
     """Read interventions into an array (rows of the table as given × nodes), None if there are none.
 
     `targets` is the column that they name, if they are given by a name.
-
-    Examples
-    --------
-    >>> read_interventions({0: "dose", 2: ["dose", "age"]}, ["age", "dose"], 3, None)
-    array([[False,  True],
-           [False, False],
-           [ True,  True]])
     """
     if given is None:
         return None
@@ -84,10 +75,6 @@ def group_by_rows(mask: Mask | None, n_nodes: int) -> tuple[NDArray[np.int64], l
     return pattern, [~column if column.any() else None for column in first]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# A column of targets
-
-
 def _from_targets(name: str, targets: Column, names: Sequence[str]) -> Mask:
     """Read each different text once, then look up the rows."""
     values, coding = targets
@@ -121,10 +108,6 @@ def _split(text: str, names: Mapping[str, int]) -> list[str]:
     return [target for targets in listed for target in targets if target]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Rows and names
-
-
 def _from_mapping(given: Mapping[Any, Any], names: Sequence[str], n_rows: int) -> Mask:
     mask = np.zeros((n_rows, len(names)), dtype=bool)
     places = {node: j for j, node in enumerate(names)}
@@ -144,10 +127,6 @@ def _from_mapping(given: Mapping[Any, Any], names: Sequence[str], n_rows: int) -
                 raise DataError(f"interventions: row {row} has an unknown node {node!r}; {did_you_mean(node, names)}")
             mask[row, places[node]] = True
     return mask
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Truth values
 
 
 def _from_truth_values(given: object, names: Sequence[str], n_rows: int) -> Mask:

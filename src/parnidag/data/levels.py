@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import is_number_text, shorten
-from parnidag.data.columns import Coding, number_label
+from parnidag.data.columns import Coding, Floats, Integers, number_label
 from parnidag.errors import DataError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Codings = Sequence[Coding | None]
 
 KINDS = ("continuous", "discrete")
@@ -36,10 +34,6 @@ class Levels(NamedTuple):
     """Columns × rows, read-only; columns × different rows, for a table that was read in batches."""
     labels: tuple[tuple[str, ...], ...]
     """The levels of each column, in order; some may never occur."""
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# One column
 
 
 @dataclass
@@ -151,9 +145,8 @@ def follow_columns(
 
 def seen_columns(values: Floats, codings: Codings, kind: str | None) -> list[SeenColumn]:
     """Say what the columns of a table in memory hold, as far as it matters if a kind was asked for."""
-    columns, most = [SeenColumn() for _ in codings], most_followed(kind, any(codings))
-    for j, column in enumerate(columns):
-        column.follow(values[:, j], codings[j], kind, most)
+    columns = [SeenColumn() for _ in codings]
+    follow_columns(values, codings, kind, columns)
     return columns
 
 

@@ -39,14 +39,7 @@ class Table(NamedTuple):
 def read_table(
     table: object, names: Sequence[str] | None = None, aside: str | None = None, fewest_rows: int = 1
 ) -> Table:
-    """Read whatever was given as a table; the column `aside` says something about the rows and is no node.
-
-    Examples
-    --------
-    >>> read = read_table([[1, "a"], [3, None], [2, "b"]])
-    >>> read.values.tolist(), read.codings[1].labels
-    ([[1.0, 0.0], [3.0, nan], [2.0, 1.0]], ('a', 'b'))
-    """
+    """Read whatever was given as a table; the column `aside` says something about the rows and is no node."""
     if isinstance(table, (str, os.PathLike)):
         refuse_names(names, "a file")
         path = Path(table).expanduser()

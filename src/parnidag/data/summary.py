@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._util.text import shorten
 from parnidag.data import levels
+from parnidag.data.columns import Floats, Integers, Mask
 from parnidag.data.counts import RowCounts, smallest_codes
 from parnidag.data.gram import Moments, Spread, merge, moments_of, row_blocks, spread_of
 from parnidag.data.interventions import read_interventions
 from parnidag.data.reading import Table
 from parnidag.errors import DataError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 FEWEST_ROWS = 3
 MISSING = ("raise", "drop")
@@ -162,8 +158,6 @@ def _moved_up(values: Floats, rows: Mask) -> Floats:
 
 @dataclass
 class Summary:
-    """What is kept of some batches."""
-
     batch: int
     """Number of the first one, from 1."""
     names: tuple[str, ...]

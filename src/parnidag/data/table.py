@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from parnidag._util.text import number_of, shorten
 from parnidag.data import gram
 from parnidag.data.batches import streams, sum_up
-from parnidag.data.columns import Coding
+from parnidag.data.columns import Coding, Floats, Integers, Mask
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
 from parnidag.data.levels import (
@@ -34,10 +34,6 @@ from parnidag.data.levels import (
 from parnidag.data.reading import read_table, refuse_names
 from parnidag.data.summary import FEWEST_ROWS, MISSING, Cleaned, Options, Summary, clean
 from parnidag.errors import DataError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 MOST_COUNTED = 2**31 - 1
 """Rows of a table of classes that is read in batches: more would not fit the counts of compiled code."""

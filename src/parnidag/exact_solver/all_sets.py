@@ -31,5 +31,4 @@ def all_local_scores(target: Target) -> Floats:
 
 
 def _bits(parents: Integers, j: int) -> Integers:
-    """Return the bit of each parent in the columns of node j."""
     return np.left_shift(1, parents - (parents > j), dtype=np.int64)

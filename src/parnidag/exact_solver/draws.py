@@ -33,16 +33,7 @@ State = tuple[NodeSet, NodeSet]
 
 
 def draw_graphs(log_weights: FloatArray, draws: int, seed: int | np.random.SeedSequence | None) -> BoolArray:
-    """Draw DAGs (draws × n × n) exactly and independently, for log weights as in `solve`.
-
-    Examples
-    --------
-    Node 1 must have the parent 0, so there is only one DAG.
-
-    >>> import numpy as np
-    >>> draw_graphs(np.array([[0.0, 0.0], [-np.inf, 0.0]]), draws=1, seed=1).astype(int).tolist()
-    [[[0, 1], [0, 0]]]
-    """
+    """Draw DAGs (draws × n × n) exactly and independently, for log weights as in `solve`."""
     if draws < 0:
         raise ParnidagError(f"draws must not be negative, got {draws}.")
     weights, _ = normalised(log_weights, draws=True)

@@ -23,19 +23,14 @@ import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel
+from parnidag.tables.fill import log_add
 
-MAX_NODES = 20
-"""Most nodes for exact edge probabilities."""
-
-MAX_NODES_FOR_DRAWS = 16
-"""Most nodes for exact draws."""
-
+MAX_NODES, MAX_NODES_FOR_DRAWS = 20, 16
+"""For exact edge probabilities, and for exact draws."""
 NEGLIGIBLE = 80.0
 """Nats below the largest term at which a term is dropped: 2²⁰ such terms together stay far below rounding."""
-
 PEAK, TOTAL, MAGNITUDE = 0, 1, 2
 """Columns of a running sum: log of its largest term, then the signed and the absolute sum in units of that term."""
-
 SECONDS_PER_TERM, SECONDS_PER_TERM_FOR_DRAWS = 2.4e-8, 6e-9
 """CPU time measured at n = 16 to 20, divided by 3ⁿ for edge probabilities and by 4ⁿ for draws."""
 
@@ -143,19 +138,10 @@ def normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float]
 
 
 def no_graph_allowed() -> ParnidagError:
-    """Make the error for weights under which no DAG is possible."""
     return ParnidagError(
         "log_weights allow no graph at all: every DAG has weight 0. "
         "Relax the required edges, the forbidden edges or max_parents."
     )
-
-
-@kernel
-def _log_add(a: float, b: float) -> float:
-    high, low = max(a, b), min(a, b)
-    if low == -np.inf:
-        return high
-    return high + math.log1p(math.exp(low - high))
 
 
 @kernel
@@ -184,7 +170,7 @@ def subset_sums(log_weights: FloatArray) -> FloatArray:
             element = np.int64(1) << bit
             for subset in range(columns):
                 if subset & element:
-                    row[subset] = _log_add(row[subset], row[subset ^ element])
+                    row[subset] = log_add(row[subset], row[subset ^ element])
     return sums
 
 

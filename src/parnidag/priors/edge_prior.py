@@ -302,10 +302,12 @@ def _refuse_contradictions(
         if both:
             raise PriorError(f"required and {why}: {shorten(both)}; drop one of the two")
     try:
-        TopologicalSorter({j: np.flatnonzero(column).tolist() for j, column in enumerate(required.T)}).prepare()
+        TopologicalSorter({j: np.flatnonzero(parents).tolist() for j, parents in enumerate(required.T)}).prepare()
     except CycleError as error:
-        cycle = " → ".join(names[node] for node in error.args[1])
-        raise PriorError(f"required edges form a cycle: {cycle}; drop one of them") from None
+        cycle: list[int] = error.args[1]  # the first node again at the end
+        first = cycle.index(min(cycle))
+        shown = " → ".join(names[node] for node in [*cycle[first:-1], *cycle[: first + 1]])
+        raise PriorError(f"required edges form a cycle: {shown}; drop one of them") from None
 
 
 def _label(label: object) -> Node:
@@ -319,7 +321,7 @@ def _frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def _same(left: object, right: object) -> bool:
-    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        return isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and np.array_equal(left, right)
-    return left == right
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return np.array_equal(left, right)
+    return type(left) is type(right) and bool(left == right)

@@ -30,7 +30,6 @@ class Nodes:
         self._indices = {name: index for index, name in enumerate(self.names)}
 
     def index(self, node: Node, argument: str) -> int:
-        """Find a node; `argument` is what an error names."""
         if isinstance(node, str):
             if node in self._indices:
                 return self._indices[node]
@@ -73,7 +72,6 @@ class Nodes:
         return np.asarray(np.greater.outer(tier_of, tier_of))
 
     def arrow(self, edge: Sequence[int]) -> str:
-        """Write an edge as "parent → child"."""
         return " → ".join(self.names[node] for node in edge)
 
 
@@ -87,7 +85,6 @@ def checked_edge(edge: object, argument: str) -> Edge:
 
 
 def checked_node(node: object, argument: str) -> Node:
-    """Check that a node is given by a name or by an index from 0 on."""
     if isinstance(node, str):
         return str(node)
     index = as_whole(node)
@@ -99,7 +96,6 @@ def checked_node(node: object, argument: str) -> Node:
 
 
 def refuse_repeated(nodes: Sequence[Node]) -> None:
-    """Refuse a node that is in two tiers, or twice in one."""
     seen: set[Node] = set()
     for node in nodes:
         if node in seen:

@@ -37,14 +37,11 @@ from parnidag.target import Target
 
 MOST_QUIET_ROUNDS = 3
 """An expansion ends after so many rounds without a better graph, though the candidates still change."""
-MOST_CANDIDATES = 12
-"""Candidates beyond this are dropped from a node, those that are unused and gain least first."""
-DEAR_CANDIDATES = 6
-"""The same where every parent set is scored from scratch."""
-CLOSED_SETS = 2**19
-"""Parent sets that tables of closed candidates may hold in all: a fraction of a second to fill."""
-DEAR_SETS = 2**13
-"""The same where every parent set is scored from scratch: about a second."""
+MOST_CANDIDATES, DEAR_CANDIDATES = 12, 6
+"""Candidates beyond this are dropped from a node, those that are unused and gain least first; the second figure is for
+scores that take every parent set from scratch."""
+CLOSED_SETS, DEAR_SETS = 2**19, 2**13
+"""Parent sets that tables of closed candidates may hold in all: a fraction of a second to fill; about a second."""
 FEWEST_CLOSED, MOST_CLOSED = 6, 18
 """Whatever that leaves for one node, it has at least and at most so many candidates."""
 MOST_CLOSINGS = 5
@@ -62,7 +59,6 @@ STEPS_BETWEEN = 10
 
 
 def check_expansion(by: object, threshold: object, max_candidates: object) -> None:
-    """Refuse settings of an expansion that make no sense."""
     if max_candidates is not None:
         whole(max_candidates, "max_candidates", 1, LARGEST_SUBSETS, note="or None")
     one_of(by, "by", ("best", "sampled"))
@@ -131,7 +127,6 @@ def candidate_limit(target: Target) -> int:
 
 
 def closed_sets(target: Target) -> int:
-    """Return how many parent sets tables of closed candidates may hold."""
     return CLOSED_SETS if target.problem.table.walks else DEAR_SETS
 
 
@@ -186,7 +181,6 @@ def strongest(target: Target, considered: NDArray[np.bool_], used: Adjacency | N
 def _missing(
     tables: CandidateTables, best: Adjacency, seed: int, stream: int, by: str, threshold: float
 ) -> NDArray[np.bool_]:
-    """Return the edges to add, in both directions."""
     if by == "best":
         return np.asarray(best | best.T)
     chances = outside_probabilities(tables, best, seed, stream)

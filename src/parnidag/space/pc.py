@@ -26,7 +26,7 @@ from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.types import Flags, Floats, Integers, int64
-from parnidag.space.pc_discrete import CountTests
+from parnidag.space.pc_discrete import CountTests, remove_pair, write_neighbours
 
 LARGEST_CORRELATION = 1.0 - 1e-15
 """Partial correlations beyond this are rounding; they count as this one."""
@@ -172,7 +172,21 @@ class FisherTests:
         freedom = self.rows - size - 3
         if freedom <= 0 and self.alpha != 0.0:
             return None
-        return _separated(self.correlation, adjacency, size, squared_bound(self.alpha, freedom))
+        n, bound = len(adjacency), squared_bound(self.alpha, freedom)
+        if size == 0:
+            return adjacency & (self.correlation**2 < bound), n * (n - 1) // 2
+        places = int(adjacency.sum(axis=1).max()) + 1
+        work = Workspace(
+            bound=bound,
+            nodes=np.zeros(places, np.int64),
+            untested=np.zeros(places, np.int64),
+            chosen=np.zeros(size, np.int64),
+            covariance=np.zeros((size, places, places)),
+            variance=np.zeros((size, places)),
+            removed=np.zeros((n, n), dtype=bool),
+        )
+        # call by call, so that the loop can be interrupted
+        return work.removed, sum(search_around(node, self.correlation, adjacency, work) for node in range(n))
 
 
 def squared_bound(alpha: float, freedom: int) -> float:
@@ -186,67 +200,38 @@ def squared_bound(alpha: float, freedom: int) -> float:
     return bound**2 if bound <= LARGEST_CORRELATION else math.inf
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# One level: all conditioning sets of one size
-
-
 class Workspace(NamedTuple):
-    """Memory for the search around one node with m neighbours; places 0 … m − 1 are theirs, place m is its own."""
+    """Memory for the search around one node, as for counts."""
 
+    bound: float
+    """See `squared_bound`."""
     nodes: Integers
-    """The node at each place."""
     untested: Integers
-    """Places of the neighbours not separated from the node yet, in no particular order."""
     chosen: Integers
     """Places in the present conditioning set, ascending; the last one is not kept here."""
     covariance: Floats
     """Covariance of the nodes given the first 0, 1, … members of the set; rows up to the last of these are stale."""
     variance: Floats
     """Its diagonal, valid at every place."""
-
-
-def _make_workspace(size: int, most_neighbours: int) -> Workspace:
-    places = most_neighbours + 1
-    return Workspace(
-        nodes=np.zeros(places, np.int64),
-        untested=np.zeros(places, np.int64),
-        chosen=np.zeros(size, np.int64),
-        covariance=np.zeros((size, places, places)),
-        variance=np.zeros((size, places)),
-    )
-
-
-def _separated(
-    correlation: Floats, adjacency: NDArray[np.bool_], size: int, bound: float
-) -> tuple[NDArray[np.bool_], int]:
-    """Return the pairs that a set of `size` neighbours of either node separates, and the number of tests made."""
-    n = len(adjacency)
-    if size == 0:
-        return adjacency & (correlation**2 < bound), n * (n - 1) // 2
-    removed = np.zeros((n, n), dtype=bool)
-    work = _make_workspace(size, int(adjacency.sum(axis=1).max()))
-    tests = 0
-    for node in range(n):  # one call a node: the loop can be interrupted
-        tests += search_around(node, bound, correlation, adjacency, removed, work)
-    return removed, tests
+    removed: Flags
 
 
 @entry
-def search_around(
-    node: int, bound: float, correlation: Floats, adjacency: Flags, removed: Flags, work: Workspace
-) -> int:
+def search_around(node: int, correlation: Floats, adjacency: Flags, work: Workspace) -> int:
     """Mark in `removed` the neighbours that some set of other neighbours separates from the node; count the tests.
 
     The sets are visited in lexicographic order; all members but the last are eliminated on the way down.
     """
     size = int64(work.chosen.size)
-    degree = write_neighbours(node, adjacency, work)
-    waiting = write_untested(node, removed, degree, work)
-    if degree <= size or waiting == 0:
+    degree, waiting = write_neighbours(node, size, adjacency, work)
+    if degree <= size:
         return int64(0)
-    write_covariance(correlation, degree, work)
+    for a in range(degree + 1):
+        for b in range(degree + 1):
+            work.covariance[0, a, b] = correlation[work.nodes[a], work.nodes[b]]
+        work.variance[0, a] = correlation[work.nodes[a], work.nodes[a]]
     tests, depth, place = int64(0), int64(0), int64(0)
-    while True:
+    while waiting > 0:
         if depth < size - 1 and place + size - depth <= degree:
             if eliminate(work, depth, place, degree):
                 work.chosen[depth] = place
@@ -254,47 +239,13 @@ def search_around(
             place += int64(1)
             continue
         if depth == size - 1:
-            for last in range(place, degree):
-                made, waiting = separate_given(work, depth, last, degree, waiting, bound, removed)
-                tests += made
-                if waiting == 0:
-                    return tests
+            made, waiting = separate(work, depth, place, degree, waiting)
+            tests += made
         if depth == 0:
-            return tests
+            break
         depth -= int64(1)
         place = work.chosen[depth] + int64(1)
-
-
-@kernel
-def write_neighbours(node: int, adjacency: Flags, work: Workspace) -> int:
-    """Write the neighbours of the node, then the node itself, and return how many neighbours there are."""
-    degree = int64(0)
-    for other in range(adjacency.shape[0]):
-        if adjacency[node, other]:
-            work.nodes[degree] = other
-            degree += int64(1)
-    work.nodes[degree] = node
-    return degree
-
-
-@kernel
-def write_untested(node: int, removed: Flags, degree: int, work: Workspace) -> int:
-    """Write the places of the neighbours that the search around an earlier node has not separated; count them."""
-    waiting = int64(0)
-    for place in range(degree):
-        if not removed[node, work.nodes[place]]:
-            work.untested[waiting] = place
-            waiting += int64(1)
-    return waiting
-
-
-@kernel
-def write_covariance(correlation: Floats, degree: int, work: Workspace) -> None:
-    """Write the covariance of the neighbours and the node given the empty set."""
-    for a in range(degree + 1):
-        for b in range(degree + 1):
-            work.covariance[0, a, b] = correlation[work.nodes[a], work.nodes[b]]
-        work.variance[0, a] = correlation[work.nodes[a], work.nodes[a]]
+    return tests
 
 
 @kernel
@@ -319,36 +270,33 @@ def eliminate(work: Workspace, depth: int, member: int, degree: int) -> bool:
 
 
 @kernel
-def separate_given(
-    work: Workspace, depth: int, last: int, degree: int, waiting: int, bound: float, removed: Flags
-) -> tuple[int, int]:
-    """Test the node with every neighbour still to be tested, given the chosen members and `last`.
+def separate(work: Workspace, depth: int, first: int, degree: int, waiting: int) -> tuple[int, int]:
+    """Test the node with every neighbour still to be tested, given the chosen members and each last one in turn.
 
     Returns the number of tests made, and of neighbours still to be tested.
     """
     covariance, variance = work.covariance[depth], work.variance[depth]
     tests = int64(0)
-    pivot = variance[last]
-    if pivot <= SINGULAR:
-        return tests, waiting
-    slope = covariance[degree, last] / pivot
-    own = variance[degree] - slope * covariance[degree, last]
-    if own <= SINGULAR:
-        return tests, waiting
-    node, k = work.nodes[degree], int64(0)
-    while k < waiting:
-        place = work.untested[k]
-        shared = covariance[last, place]
-        rest = variance[place] - shared * shared / pivot
-        k += int64(1)
-        if place == last or rest <= SINGULAR:
+    for last in range(first, degree):
+        pivot = variance[last]
+        if pivot <= SINGULAR:
             continue
-        tests += int64(1)
-        joint = covariance[degree, place] - slope * shared
-        if joint * joint < bound * own * rest:
-            other = work.nodes[place]
-            removed[node, other] = removed[other, node] = True
-            k -= int64(1)
-            waiting -= int64(1)
-            work.untested[k] = work.untested[waiting]
+        slope = covariance[degree, last] / pivot
+        own = variance[degree] - slope * covariance[degree, last]
+        if own <= SINGULAR:
+            continue
+        k = int64(0)
+        while k < waiting:
+            place = work.untested[k]
+            shared = covariance[last, place]
+            rest = variance[place] - shared * shared / pivot
+            k += int64(1)
+            if place == last or rest <= SINGULAR:
+                continue
+            tests += int64(1)
+            joint = covariance[degree, place] - slope * shared
+            if joint * joint < work.bound * own * rest:
+                k -= int64(1)
+                remove_pair(work, degree, k, waiting)
+                waiting -= int64(1)
     return tests, waiting

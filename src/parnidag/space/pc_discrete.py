@@ -20,7 +20,7 @@ too many strata, and tables of counts are never longer than the data.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,19 +54,30 @@ class CountTests:
         n = len(adjacency)
         if self.alpha == 0.0:  # every p-value is larger
             return adjacency.copy(), int(adjacency.sum()) // 2
-        removed = np.zeros((n, n), dtype=bool)
-        critical = self._critical_values(size)
         work = self._workspace(n, size)
-        tests = 0
-        for node in range(n):  # one call a node: the loop can be interrupted
-            tests += search_around(node, self.codes, self.arity, critical, adjacency, removed, work)
-        return (removed, tests) if tests else None
+        tests = sum(search_around(node, adjacency, work) for node in range(n))  # call by call, to be interruptible
+        return (work.removed, tests) if tests else None
 
     def _workspace(self, n: int, size: int) -> Workspace:
         """Return memory; tables of counts have no more cells than rows, and strata no more than different rows."""
-        largest = int(np.prod(np.sort(self.arity)[-2:]))
-        cells = min(self.rows, largest * self.codes.shape[1])
-        return make_workspace(n, self.codes.shape[1], size, cells, self.rows, self.weights)
+        rows, largest = self.codes.shape[1], int(np.prod(np.sort(self.arity)[-2:]))
+        return Workspace(
+            codes=self.codes,
+            arity=self.arity,
+            critical=self._critical_values(size),
+            rows=int64(self.rows),
+            weights=self.weights,
+            nodes=np.zeros(n, np.int64),
+            untested=np.zeros(n, np.int64),
+            chosen=np.zeros(size, np.int64),
+            removed=np.zeros((n, n), dtype=bool),
+            strata=np.zeros((size + 1, rows), np.int64),
+            found=np.ones(size + 1, np.int64),
+            places=make_places(rows),
+            own=np.zeros(rows, np.int64),
+            counts=np.zeros(min(self.rows, largest * rows), np.int32),
+            sums=np.zeros((2, rows), np.int32),
+        )
 
     def _critical_values(self, size: int) -> Floats:
         """Return the value of G² at which p = alpha, for as many degrees of freedom as a test may have."""
@@ -82,20 +93,24 @@ def occurring_levels(codes: Integers) -> Integers:
 
 
 class Workspace(NamedTuple):
-    """Memory for the search around one node, and how often rows count.
+    """The tests, and memory for the search around one node; its m neighbours have places 0 … m − 1, itself place m."""
 
-    A row of codes may stand for several equal rows of the table.
-    """
-
+    codes: Integers
+    """A row of codes may stand for several equal rows of the table."""
+    arity: Integers
+    critical: Floats
     rows: int
     """Rows of the table."""
     weights: Integers
     """For how many of them each row of codes stands; nothing if for one."""
-    neighbours: Integers
+    nodes: Integers
+    """The node at each place."""
     untested: Integers
-    """Neighbours not separated from the node yet."""
+    """Places of the neighbours not separated from the node yet, in no particular order."""
     chosen: Integers
-    """Places, among the neighbours, of the present conditioning set, ascending."""
+    """Places in the present conditioning set, ascending."""
+    removed: Flags
+    """Pairs that are separated."""
     strata: Integers
     """Number of each row's stratum given the first 0, 1, … members of the set (size + 1 × rows)."""
     found: Integers
@@ -109,82 +124,64 @@ class Workspace(NamedTuple):
     """Counts of one stratum without the one or the other node (2 × rows)."""
 
 
-def make_workspace(n: int, rows: int, size: int, cells: int, all_rows: int, weights: Integers) -> Workspace:
-    """Return memory for conditioning sets of one size, rows of codes, and so many cells of counts."""
-    return Workspace(
-        rows=int64(all_rows),
-        weights=weights,
-        neighbours=np.zeros(n, np.int64),
-        untested=np.zeros(n, np.int64),
-        chosen=np.zeros(size + 1, np.int64),
-        strata=np.zeros((size + 1, rows), np.int64),
-        found=np.ones(size + 1, np.int64),
-        places=make_places(rows),
-        own=np.zeros(rows, np.int64),
-        counts=np.zeros(cells, np.int32),
-        sums=np.zeros((2, rows), np.int32),
-    )
-
-
 @entry
-def search_around(
-    node: int,
-    codes: Integers,
-    arity: Integers,
-    critical: Floats,
-    adjacency: Flags,
-    removed: Flags,
-    work: Workspace,
-) -> int:
+def search_around(node: int, adjacency: Flags, work: Workspace) -> int:
     """Mark in `removed` the neighbours that some set of other neighbours separates from the node; count the tests.
 
-    The sets are visited in lexicographic order. Without a set, a pair is tested once, around its first node.
+    The sets are visited in lexicographic order.
     """
-    size = int64(work.chosen.size - 1)
-    degree, waiting = write_neighbours(node, size, adjacency, removed, work)
-    if degree <= size:
-        return int64(0)
-    tests, depth = int64(0), int64(0)
-    work.chosen[0] = 0
-    while waiting > 0:
+    size = int64(work.chosen.size)
+    degree, waiting = write_neighbours(node, size, adjacency, work)
+    tests, depth, place = int64(0), int64(0), int64(0)
+    while waiting > 0 and degree > size:
         if depth == size:
-            made, waiting = separate(node, codes, arity, critical, removed, work, waiting)
+            made, waiting = separate(work, degree, waiting)
             tests += made
-        elif work.chosen[depth] + size - depth <= degree:
-            member = work.neighbours[work.chosen[depth]]
-            if stratify(codes[member], arity[member], work, depth):
+        elif place + size - depth <= degree:
+            if stratify(work, depth, work.nodes[place]):
+                work.chosen[depth] = place
                 depth += int64(1)
-                work.chosen[depth] = work.chosen[depth - 1] + 1
-            else:
-                work.chosen[depth] += 1
+            place += int64(1)
             continue
         if depth == 0:
             break
         depth -= int64(1)
-        work.chosen[depth] += 1
+        place = work.chosen[depth] + int64(1)
     return tests
 
 
 @kernel
-def write_neighbours(node: int, size: int, adjacency: Flags, removed: Flags, work: Workspace) -> tuple[int, int]:
-    """Write the neighbours, and those among them to be tested; return how many there are of both."""
+def write_neighbours(node: int, size: int, adjacency: Flags, work: Any) -> tuple[int, int]:
+    """Write the neighbours, the node itself, and the places to be tested; return how many neighbours and places.
+
+    Without a set, a pair is tested once, around its first node.
+    """
     degree, waiting = int64(0), int64(0)
     for other in range(adjacency.shape[0]):
         if adjacency[node, other]:
-            work.neighbours[degree] = other
-            degree += int64(1)
-            if not removed[node, other] and (size > 0 or other > node):
-                work.untested[waiting] = other
+            if not work.removed[node, other] and (size > 0 or other > node):
+                work.untested[waiting] = degree
                 waiting += int64(1)
+            work.nodes[degree] = other
+            degree += int64(1)
+    work.nodes[degree] = node
     return degree, waiting
 
 
 @kernel
-def stratify(codes: Integers, arity: int, work: Workspace, depth: int) -> bool:
+def remove_pair(work: Any, degree: int, k: int, waiting: int) -> None:
+    """Note that the k-th of the places to be tested is separated from the node; the last one takes its turn."""
+    node, other = work.nodes[degree], work.nodes[work.untested[k]]
+    work.removed[node, other] = work.removed[other, node] = True
+    work.untested[k] = work.untested[waiting - 1]
+
+
+@kernel
+def stratify(work: Workspace, depth: int, member: int) -> bool:
     """Divide the strata by the levels of one more member, one level deeper; False if that makes too many."""
     strata = work.strata[depth + 1]
-    combine(work.strata[depth], arity, codes, strata)
-    work.found[depth + 1] = renumber(strata, float(work.found[depth] * arity), work.places)
+    combine(work.strata[depth], work.arity[member], work.codes[member], strata)
+    work.found[depth + 1] = renumber(strata, float(work.found[depth] * work.arity[member]), work.places)
     return ROWS_PER_FREEDOM * work.found[depth + 1] <= work.rows
 
 
@@ -196,46 +193,39 @@ def combine(strata: Integers, arity: int, codes: Integers, numbers: Integers) ->
 
 
 @kernel
-def separate(
-    node: int, codes: Integers, arity: Integers, critical: Floats, removed: Flags, work: Workspace, waiting: int
-) -> tuple[int, int]:
+def separate(work: Workspace, degree: int, waiting: int) -> tuple[int, int]:
     """Test the node with every neighbour still to be tested, given the chosen set.
 
     Returns the number of tests made, and of neighbours still to be tested.
     """
-    size = work.chosen.size - 1
-    combine(work.strata[size], arity[node], codes[node], work.own)
+    node, size = work.nodes[degree], work.chosen.size
+    arity, strata = work.arity[node], work.found[size]
+    combine(work.strata[size], arity, work.codes[node], work.own)
     tests, k = int64(0), int64(0)
     while k < waiting:
-        other = work.untested[k]
+        place = work.untested[k]
+        other = work.nodes[place]
+        enough = ROWS_PER_FREEDOM * (arity - 1) * (work.arity[other] - 1) * strata <= work.rows
         k += int64(1)
-        if is_chosen(other, work) or not is_testable(arity[node], arity[other], work):
+        if not enough or is_chosen(work, place):
             continue
-        statistic, freedom = g_square(codes[other], arity[node], arity[other], work)
+        statistic, freedom = g_square(work.codes[other], arity, work.arity[other], work)
         if freedom == 0 and size > 0:
             continue
         tests += int64(1)
-        if freedom == 0 or statistic < critical[freedom]:
-            removed[node, other] = removed[other, node] = True
+        if freedom == 0 or statistic < work.critical[freedom]:
             k -= int64(1)
+            remove_pair(work, degree, k, waiting)
             waiting -= int64(1)
-            work.untested[k] = work.untested[waiting]
     return tests, waiting
 
 
 @kernel
-def is_chosen(other: int, work: Workspace) -> bool:
-    """Is the neighbour in the conditioning set?"""
+def is_chosen(work: Workspace, place: int) -> bool:
     times = int64(0)
-    for depth in range(work.chosen.size - 1):
-        times += int64(work.neighbours[work.chosen[depth]] == other)
+    for member in work.chosen:
+        times += int64(member == place)
     return times > 0
-
-
-@kernel
-def is_testable(one: int, other: int, work: Workspace) -> bool:
-    """Are there enough rows to test two nodes with so many levels?"""
-    return ROWS_PER_FREEDOM * (one - 1) * (other - 1) * work.found[work.found.size - 1] <= work.rows
 
 
 @kernel

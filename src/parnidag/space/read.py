@@ -40,11 +40,6 @@ def as_considered(space: object, names: Sequence[str]) -> NDArray[np.bool_]:
     In a graph that `as_graph` reads, an edge of any direction, or of none, joins a pair; so also in a networkx graph
     without directions, and in what causal-learn's PC or GES returned. In a result with `edge_probabilities` a pair is
     joined when those of its two directions add up to one half or more.
-
-    Examples
-    --------
-    >>> as_considered([[0, 1, 0], [0, 0, 0], [0, 1, 0]], ["a", "b", "c"]).astype(int).tolist()
-    [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
     if isinstance(space, str) and "." not in space:
         raise ParnidagError(f"space: {space!r} is not understood; use {KNOWN_SPACES}")

@@ -25,10 +25,8 @@ CONTINUED = 0.5
 SWAPS, RELOCATIONS = 20.0, 10.0
 """How often its larger moves are tried, see `make_order`."""
 GREEDY_STEPS_A_NODE = 10
-HOT = 3.0
-"""Temperature at which a search begins."""
-COLD = 1e-9
-"""Temperature at which only the best place is chosen."""
+HOT, COLD = 3.0, 1e-9
+"""Temperature at which a search begins; one at which only the best place is chosen."""
 SEARCH_KEY = 1_000_003
 """Keeps the random numbers of searches apart from those of chains."""
 
@@ -59,19 +57,15 @@ def search(
 
 def best_inside(tables: CandidateTables) -> Floats:
     """Return the best score inside every subset, in the shape of the table of scores."""
-    peaks = tables.arrays.scores.copy()
-    raise_peaks(tables.arrays, peaks)
-    return peaks
-
-
-def raise_peaks(arrays: TableArrays, peaks: Floats) -> None:
-    """Replace each score by the best one among the subsets of its own, one candidate at a time."""
+    arrays = tables.arrays
+    peaks = arrays.scores.copy()
     for j in range(len(arrays.candidate_count)):
         width = 1 + arrays.extra_count[j]
         block = peaks[arrays.first_entry[j] : arrays.first_entry[j + 1]]
         for bit in range(arrays.candidate_count[j]):
             halves = block.reshape(-1, 2, 1 << bit, width)  # without and with the candidate
             np.maximum(halves[:, 0], halves[:, 1], out=halves[:, 1])
+    return peaks
 
 
 def best_graph(tables: CandidateTables, order: Integers) -> tuple[Adjacency, float]:
@@ -88,7 +82,6 @@ def best_graph(tables: CandidateTables, order: Integers) -> tuple[Adjacency, flo
 
 
 def best_set(arrays: TableArrays, j: int, level: Integers, bound: int) -> tuple[float, list[int]]:
-    """Return the best score of a parent set of j below the bound, and the set."""
     candidates, extras, required = (
         row[j, : count[j]]
         for row, count in (
@@ -133,7 +126,8 @@ def search_orders(
             top = run.total
             copy_nodes(run.order, best)
     copy_nodes(best, run.order)
-    number_nodes(best, run.level)
+    for place in range(best.size):
+        run.level[best[place]] = place
     value_all(tables, run)
     run.temperature = COLD
     for _ in range(greedy_steps):
@@ -143,13 +137,5 @@ def search_orders(
 
 @kernel
 def copy_nodes(source: Integers, into: Integers) -> None:
-    """Copy an order."""
     for place in range(source.size):
         into[place] = source[place]
-
-
-@kernel
-def number_nodes(order: Integers, level: Integers) -> None:
-    """Write down the place of every node."""
-    for place in range(order.size):
-        level[order[place]] = place

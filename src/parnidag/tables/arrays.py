@@ -53,7 +53,6 @@ class DrawArrays(NamedTuple):
 
 
 def draw_arrays(arrays: TableArrays, peaks: Floats | None = None) -> DrawArrays:
-    """Return a chain's working memory."""
     most = max(1 << int(arrays.candidate_count.max()), 1 + int(arrays.extra_count.max()))
     return DrawArrays(make_frame(), np.zeros(most), np.zeros(most, np.int64), np.zeros(0) if peaks is None else peaks)
 
@@ -71,5 +70,4 @@ open_tables = opener(Tables)
 
 @leaf
 def row_of(tables: Tables, j: int, subset: int) -> int:
-    """Return where the row of a subset begins."""
     return tables.first_entry[j] + subset * (ONE + tables.extra_count[j])

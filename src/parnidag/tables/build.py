@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,7 +50,6 @@ class CandidateTables:
     """Which parents each node's subsets are made of (parent × child)."""
     plus_one: bool
     arrays: TableArrays
-    seconds: float = 0.0
 
     @cached_property
     def key(self) -> str:
@@ -60,12 +58,10 @@ class CandidateTables:
 
     @property
     def nbytes(self) -> int:
-        """Memory taken."""
         return sum(array.nbytes for array in self.arrays)
 
     @property
     def has_sums(self) -> bool:
-        """Are there sums, or scores alone?"""
         return self.arrays.ratios.size > 0
 
     @property
@@ -79,14 +75,6 @@ class CandidateTables:
     def __reduce__(self) -> tuple[Any, ...]:
         _KNOWN[self.key] = self
         return _known_or_rebuilt, (self.key, self.target, self.considered, self.plus_one, self.has_sums)
-
-    def __repr__(self) -> str:
-        counts = self.arrays.candidate_count
-        extra = " and one extra" if self.plus_one else ""
-        return (
-            f"CandidateTables({len(counts)} nodes, {counts.mean():.1f} candidates on average, at most {counts.max()}"
-            f"{extra}; {self.nbytes / 1e6:,.1f} MB in {self.seconds:.3g} s)"
-        )
 
 
 def build_tables(
@@ -112,7 +100,6 @@ def build_tables(
     sums
         Whether sums are wanted too, or scores alone, which do for a search.
     """
-    began = time.perf_counter()
     considered = considered & (target.problem.status == FREE)
     plus_one = fitting_plus_one(target, considered, plus_one, memory, sums)
     try:
@@ -124,8 +111,10 @@ def build_tables(
     fill_all_scores(target.problem, arrays, draws, make_filling(arrays, target.problem.table, target.max_parents))
     if sums:
         fill_all_sums(arrays, draws)
-        _rank(arrays)
-    return CandidateTables(target, considered, plus_one, arrays, time.perf_counter() - began)
+        if arrays.ranked.size:
+            for first, end in itertools.pairwise(arrays.first_row):
+                arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
+    return CandidateTables(target, considered, plus_one, arrays)
 
 
 def fitting_plus_one(
@@ -200,6 +189,7 @@ def _empty_tables(
     extras = (status == FREE) & ~considered & plus_one
     listed = [_listed(mask) for mask in (considered, extras, status == REQUIRED)]
     (candidates, candidate_count), (extra, extra_count), (required, required_count) = listed
+    columns = np.where(extras.T, np.cumsum(extras.T, axis=1), NEVER)
     rows = np.left_shift(1, candidate_count)
     first_row = np.concatenate([[0], np.cumsum(rows)])
     first_entry = np.concatenate([[0], np.cumsum(rows * (1 + extra_count))])
@@ -207,7 +197,7 @@ def _empty_tables(
         candidates=candidates,
         extras=extra,
         required=required,
-        column=_columns(considered | (status == REQUIRED), extras),
+        column=np.ascontiguousarray(np.where((considered | (status == REQUIRED)).T, SUBSET, columns), np.int32),
         candidate_count=candidate_count,
         extra_count=extra_count,
         required_count=required_count,
@@ -218,19 +208,6 @@ def _empty_tables(
         log_alone=np.empty(int(first_row[-1]) if sums else 0),
         ranked=np.empty(int(first_row[-1]) if sums and not extras.any() else 0, np.int32),
     )
-
-
-def _rank(arrays: TableArrays) -> None:
-    """Sort every node's parent sets by score, if that is wanted."""
-    if arrays.ranked.size:
-        for first, end in itertools.pairwise(arrays.first_row):
-            arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
-
-
-def _columns(inside: NDArray[np.bool_], extras: NDArray[np.bool_]) -> Codes:
-    """Return the column of every extra, [child, parent]."""
-    columns = np.where(extras.T, np.cumsum(extras.T, axis=1), NEVER)
-    return np.ascontiguousarray(np.where(inside.T, SUBSET, columns), np.int32)
 
 
 def _listed(mask: NDArray[np.bool_]) -> tuple[Codes, Integers]:

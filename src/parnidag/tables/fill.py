@@ -29,8 +29,6 @@ SAFE_LOG, LARGEST_LOG = 600.0, 700.0
 
 
 class FillArrays(NamedTuple):
-    """Working memory for filling."""
-
     frame: Bytes
     walk: Walk
     branch: Integers
@@ -51,7 +49,6 @@ open_filling = opener(Filling)
 
 
 def make_filling(arrays: TableArrays, table: ScoreTable, max_parents: int) -> FillArrays:
-    """Return working memory for tables of this layout."""
     depth = int((arrays.candidate_count + arrays.required_count).max())
     walk = make_walk(len(arrays.candidate_count), depth if table.walks else 0)
     rows = 1 if table.walks else max_parents * table.widest + 2
@@ -73,7 +70,6 @@ def walks(filling: Filling) -> bool:
 
 @entry
 def fill_all_scores(problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays) -> None:
-    """Fill the scores of every node."""
     tables, filling = open_tables(arrays, draws), open_filling(problem, own)
     for j in range(arrays.candidate_count.size):
         fill_scores(tables, filling, int64(j))
@@ -81,7 +77,6 @@ def fill_all_scores(problem: Problem, arrays: TableArrays, draws: DrawArrays, ow
 
 @entry
 def fill_all_sums(arrays: TableArrays, draws: DrawArrays) -> None:
-    """Fill the sums of every node from its scores."""
     tables = open_tables(arrays, draws)
     for j in range(arrays.candidate_count.size):
         fill_sums(tables, int64(j))
@@ -130,34 +125,23 @@ def fill_row(tables: Tables, filling: Filling, j: int, subset: int, depth: int) 
     scores, prior = tables.scores, filling.priors[depth]
     scores[start] = -math.inf
     if depth <= filling.max_parents:
-        scores[start] = prior + score_alone(tables, filling, j, subset, depth)
+        if walks(filling):
+            scores[start] = prior + walk_score(filling.table, j, depth, filling.walk)
+        else:
+            scores[start] = prior + score_set(tables, filling, j, subset, ZERO)
     for e in range(ONE, width):
         scores[start + e] = -math.inf
         if depth < filling.max_parents:
             extra = int64(tables.extras[j, e - ONE])
-            local = score_with(tables, filling, j, subset, e, depth)
+            if walks(filling):
+                local = walk_score_with(filling.table, j, extra, depth, filling.walk)
+            else:
+                local = score_set(tables, filling, j, subset, int64(e))
             scores[start + e] = prior + filling.log_odds[extra, j] + local
 
 
 @kernel
-def score_alone(tables: Tables, filling: Filling, j: int, subset: int, depth: int) -> float:
-    """Score j given the present subset of its candidates."""
-    if walks(filling):
-        return walk_score(filling.table, j, depth, filling.walk)
-    return score_set(tables, filling, j, subset, ZERO)
-
-
-@kernel
-def score_with(tables: Tables, filling: Filling, j: int, subset: int, column: int, depth: int) -> float:
-    """Score j given the present subset and the extra of a column."""
-    if walks(filling):
-        return walk_score_with(filling.table, j, int64(tables.extras[j, column - ONE]), depth, filling.walk)
-    return score_set(tables, filling, j, subset, column)
-
-
-@kernel
 def score_set(tables: Tables, filling: Filling, j: int, subset: int, column: int) -> float:
-    """Score j given a set, from scratch."""
     count = write_parents(tables, j, subset, column, filling.family)
     return node_score(filling.table, j, filling.family, count, filling.factor)
 
@@ -237,6 +221,5 @@ def fill_sums_in_logs(tables: Tables, j: int) -> None:
 
 @kernel
 def log_add(a: float, b: float) -> float:
-    """Return log(exp(a) + exp(b))."""
     top, low = max(a, b), min(a, b)
     return top + math.log1p(math.exp(low - top)) if low > -math.inf else top

@@ -90,13 +90,11 @@ def make_order(order: list[int], swaps: float, relocations: float, maximise: boo
 
 @kernel
 def value_of(tables: Tables, run: Order, j: int, place: int) -> float:
-    """Return what node j is worth at its place in the order."""
     return peak(tables, j, run.level, place) if run.maximise else log_sum(tables, j, run.level, place)
 
 
 @kernel
 def value_all(tables: Tables, run: Order) -> None:
-    """Value every node afresh."""
     run.total = 0.0
     for j in range(run.order.size):
         run.values[j] = value_of(tables, run, int64(j), run.level[j])
@@ -105,7 +103,6 @@ def value_all(tables: Tables, run: Order) -> None:
 
 @kernel
 def order_step(rng: RandomState, tables: Tables, run: Order) -> None:
-    """Try one move."""
     move = choose(rng, run.move_weights, KINDS)
     run.tried[move] += ONE
     if move == RELOCATE:
@@ -179,7 +176,6 @@ def revalue(run: Order, j: int, value: float) -> None:
 
 @kernel
 def exchange(run: Order, first: int, last: int) -> None:
-    """Exchange the nodes at two places."""
     a, b = run.order[first], run.order[last]
     run.order[first], run.order[last] = b, a
     run.level[a], run.level[b] = last, first
@@ -235,7 +231,6 @@ def carry(run: Order, start: int, end: int) -> None:
 
 @kernel
 def choose_slot(rng: RandomState, run: Order) -> int:
-    """Draw a place in proportion to its weight."""
     slots, n = run.slots, int64(run.order.size)
     top = slots[0]
     for place in range(n):

@@ -24,7 +24,6 @@ KINDS = int64(4)
 
 @kernel
 def partition_step(rng: RandomState, tables: Tables, run: Partition) -> None:
-    """Try one move."""
     move = choose(rng, run.move_weights, KINDS)
     run.tried[move] += ONE
     if propose(rng, run, move) and decide(rng, tables, run):
@@ -40,7 +39,7 @@ def propose(rng: RandomState, run: Partition, move: int) -> bool:
     both the same if it was only one, NOBODY if this cannot be said. A single one may have been or become a part.
     """
     if move == SWAP:
-        return propose_swap(rng, run)
+        return exchange(run, below(rng, run.n), below(rng, run.n))  # symmetric
     if move == ADJACENT_SWAP:
         return propose_adjacent_swap(rng, run)
     if move == SPLIT_JOIN:
@@ -113,13 +112,8 @@ def list_changed(run: Partition) -> int:
     return count
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Moves
-
-
 @kernel
 def begin_proposal(run: Partition, low: int, high: int, log_ratio: float) -> None:
-    """Start from a copy of the present partition."""
     for k in range(run.n):
         run.next_order[k], run.next_level[k], run.next_starts[k] = run.order[k], run.level[k], run.starts[k]
     run.next_starts[run.n] = run.n
@@ -127,12 +121,6 @@ def begin_proposal(run: Partition, low: int, high: int, log_ratio: float) -> Non
     run.low, run.high, run.log_ratio = low, high, log_ratio
     run.first, run.second = NOBODY, NOBODY
     run.was_alone, run.is_alone = False, False
-
-
-@kernel
-def propose_swap(rng: RandomState, run: Partition) -> bool:
-    """Exchange two nodes of different parts: symmetric."""
-    return exchange(run, below(rng, run.n), below(rng, run.n))
 
 
 @kernel
@@ -184,7 +172,6 @@ def propose_split(rng: RandomState, run: Partition) -> bool:
 
 @kernel
 def propose_join(rng: RandomState, run: Partition) -> bool:
-    """Join two neighbouring parts."""
     if run.parts == ONE:
         return False
     part = below(rng, run.parts - ONE)
@@ -235,7 +222,6 @@ def propose_node_move(rng: RandomState, run: Partition) -> bool:
 
 @kernel
 def insert_start(run: Partition, part: int, start: int) -> None:
-    """Let a new part begin at a place."""
     for k in range(run.next_parts, part - ONE, -1):
         run.next_starts[k + ONE] = run.next_starts[k]
     run.next_starts[part] = start
@@ -244,7 +230,6 @@ def insert_start(run: Partition, part: int, start: int) -> None:
 
 @kernel
 def remove_start(run: Partition, part: int) -> None:
-    """Let a part begin no more."""
     for k in range(part, run.next_parts):
         run.next_starts[k] = run.next_starts[k + ONE]
     run.next_parts -= ONE

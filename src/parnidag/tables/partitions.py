@@ -101,7 +101,6 @@ def make_partition(level: Integers, move_weights: Sequence[float]) -> PartitionA
 
 @kernel
 def value_all(tables: Tables, run: Partition) -> None:
-    """Value every node afresh."""
     for k in range(run.n):
         run.values[k] = exact_value(tables, int64(k), run.level)
 

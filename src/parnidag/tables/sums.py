@@ -29,10 +29,6 @@ ANY = int64(-1)
 """Nothing is asked of a subset of the candidates."""
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Which sets
-
-
 @kernel
 def subset_below(tables: Tables, j: int, level: Integers, bound: int) -> int:
     """Return the candidates of j whose level is below the bound, as a bit set."""
@@ -44,7 +40,6 @@ def subset_below(tables: Tables, j: int, level: Integers, bound: int) -> int:
 
 @kernel
 def required_below(tables: Tables, j: int, level: Integers, bound: int) -> bool:
-    """Do all required parents of j lie below the bound?"""
     below = True
     for k in range(tables.required_count[j]):
         below &= level[tables.required[j, k]] < bound
@@ -142,7 +137,6 @@ def counted(ratio: float, height: int, bound: int) -> float:
 
 @kernel
 def sum_of_ratios_at(tables: Tables, j: int, subset: int, level: Integers, wanted: int) -> float:
-    """Sum the ratios of the extras at one level."""
     start = row_of(tables, j, subset) + ONE
     extras, ratios = tables.extras[j], tables.ratios
     total = 0.0
@@ -208,10 +202,6 @@ def best_of_column(tables: Tables, j: int, subset: int, asked: int, column: int)
         inside = next_subset(inside, subset)
         if inside == ZERO:
             return top
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The best set
 
 
 @kernel
