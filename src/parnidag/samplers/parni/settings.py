@@ -17,14 +17,7 @@ from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
 from parnidag.samplers.parni.adaptation import make_parni
-from parnidag.samplers.parni.mixture import (
-    MOVES,
-    TABLED,
-    advance_chain,
-    make_mixture,
-    mixture_totals,
-    move_weights,
-)
+from parnidag.samplers.parni.mixture import MOVES, TABLED, advance_chain, make_mixture, mixture_totals, move_weights
 from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.space.default import FEW_NODES
