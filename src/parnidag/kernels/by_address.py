@@ -48,7 +48,6 @@ class External:
             return numba.cfunc(SIGNATURE, cache=cache, error_model="numpy")(self.function)
 
     def address(self) -> int:
-        """Return where compiled code finds the function, in this process."""
         return address_of(self._compiled)
 
 
@@ -69,8 +68,6 @@ def address_of(compiled: Any) -> int:
 def _call(
     typing_context: Any, address: Any, node: Any, parents: Any, count: Any, content: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """Call the function at an address, in compiled code."""
-
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         place, node_value, parents_value, count_value, content_value = values
         family = make_array(signature.args[2])(context, builder, parents_value).data

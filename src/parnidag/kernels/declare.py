@@ -31,8 +31,6 @@ _BANKS = {"int": ("integers", np.int64), "float": ("floats", np.float64), "bool"
 
 
 class _Declaration(NamedTuple):
-    """What is known of a struct."""
-
     sources: dict[str, str]
     """How the value of each field is written when the struct is opened."""
     parts: int

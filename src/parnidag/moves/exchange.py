@@ -30,7 +30,6 @@ from parnidag.moves.move import Move
 
 @kernel
 def exchange_move(dag: Dag) -> bool:
-    """Exchange the parents across a random edge; True when the graph changed."""
     if dag.edge_count == 0:
         return False
     code = int64(dag.edges[below(dag.rng, dag.edge_count)])

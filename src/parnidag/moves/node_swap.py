@@ -54,7 +54,6 @@ open_node_swap = opener(NodeSwap)
 
 
 def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
-    """Return the arrays of one chain; `likely` says how probable every edge is thought to be (n × n)."""
     n = target.n_nodes
     required = target.required.any(axis=0) | target.required.any(axis=1)
     together = np.triu(likely + likely.T, 1)
@@ -71,7 +70,6 @@ def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
 
 @kernel
 def node_swap_move(dag: Dag, swap: NodeSwap) -> bool:
-    """Exchange the roles of a random pair of nodes; True when the graph changed."""
     if swap.pairs.size == 0:
         return False
     code = int64(swap.pairs[below(dag.rng, swap.pairs.size)])

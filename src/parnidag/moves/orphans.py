@@ -43,7 +43,6 @@ class ChildLists(NamedTuple):
 
 
 def make_child_lists(target: Target) -> ChildLists:
-    """Return room for the edges of any graph."""
     n = target.n_nodes
     most = max(target.most_edges, 1)
     return ChildLists(

@@ -103,7 +103,6 @@ open_regroup = opener(Regroup)
 
 
 def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
-    """Return one chain's arrays; `likely` says how probable every edge is thought to be (n × n)."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
     together = np.where(np.eye(n, dtype=bool), 0.0, likely + likely.T)
     nearest = np.argsort(-together, axis=1, kind="stable")[:, : min(NEIGHBOURS, n - 1)]
@@ -130,7 +129,6 @@ def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
 
 @kernel
 def regroup_move(dag: Dag, tables: Tables, own: Regroup) -> bool:
-    """Draw new parents for a random group of nodes; True when the graph changed."""
     size = choose_group(dag, own)
     for k in range(size):
         if not holds_parents(dag, tables, own.group[k]):
@@ -308,7 +306,6 @@ def replace_group(dag: Dag, own: Regroup, size: int) -> bool:
 
 @kernel
 def same_parents(dag: Dag, node: int, family: Codes, degree: int) -> bool:
-    """Are these the present parents of a node?"""
     if dag.degree[node] != degree:
         return False
     same = True

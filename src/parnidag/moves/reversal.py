@@ -79,7 +79,6 @@ class ReversalArrays(NamedTuple):
     drawn: Codes
     """New parents of i (row 0) and of j (row 1), sorted."""
     degrees: Integers
-    """Their numbers."""
     outside: Integers
     """Tries that ended because the tables do not hold a parent set (1 entry)."""
 
@@ -93,7 +92,6 @@ open_reversal = opener(Reversal)
 
 
 def make_reversal(target: Target, likely: Floats | None = None) -> ReversalArrays:
-    """Return one chain's working memory."""
     n, widest = target.n_nodes, max(target.max_parents, 1)
     return ReversalArrays(
         frame=make_frame(),
@@ -182,7 +180,6 @@ def log_second_sum(tables: Tables, rev: Reversal, node: int) -> float:
 
 @leaf
 def draw_families(dag: Dag, tables: Tables, rev: Reversal, i: int, j: int) -> None:
-    """Draw the new parents of i, j among them, and those of j."""
     rev.degrees[0] = draw_family(dag, tables, i, j, rev.under_parent, rev.drawn[0])
     rev.degrees[1] = draw_family(dag, tables, j, i, rev.under_either, rev.drawn[1])
 
@@ -197,7 +194,6 @@ def draw_family(dag: Dag, tables: Tables, node: int, partner: int, level: Intege
 
 @kernel
 def replace_families(dag: Dag, rev: Reversal, i: int, j: int) -> None:
-    """Give i and j their new parents."""
     score_i = score_of(dag, i, rev.drawn[0], rev.degrees[0])
     score_j = score_of(dag, j, rev.drawn[1], rev.degrees[1])
     drop_parents(dag, i, rev.drawn[0], rev.degrees[0], score_i)

@@ -62,7 +62,6 @@ open_counts = opener(Counts)
 
 
 def make_counts(target: Target, likely: Floats) -> CountArrays:
-    """Return the counters of a new chain."""
     return CountArrays(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
 
 
@@ -74,7 +73,6 @@ def adr_move(dag: Dag) -> int:
 
 @kernel
 def single_edge_step(dag: Dag, move: int) -> bool:
-    """Try one move; True when the graph changed."""
     if move == FLIP:
         return flip_any(dag)
     if move == ADD:

@@ -51,7 +51,6 @@ class SamplerOnTables(Sampler):
 
     @property
     def table_memory(self) -> float:
-        """Bytes that the tables may take."""
         return float(self.memory)
 
     def set_up(self, target: Target, asked: Asked) -> Prepared:
@@ -115,7 +114,6 @@ class GraphDraw(NamedTuple):
 
 
 def make_graph_draw(target: Target) -> GraphDraw:
-    """Return room for one graph."""
     n = target.n_nodes
     return GraphDraw(np.zeros((n, max(target.max_parents, 1)), np.int32), np.zeros(n, np.int64), np.zeros(n))
 

@@ -35,7 +35,6 @@ Stages = Callable[[str], AbstractContextManager[None]]
 
 @contextmanager
 def silent_stage(name: str) -> Iterator[None]:
-    """Announce nothing."""
     yield
 
 
@@ -83,7 +82,6 @@ class Chain:
 
     @property
     def iteration(self) -> int:
-        """Finished iterations."""
         return int(named(self.graph).now)
 
     @property
@@ -93,7 +91,6 @@ class Chain:
 
     @property
     def log_posterior(self) -> float:
-        """Log posterior of the present graph."""
         return float(named(self.graph).log_posterior)
 
     @property

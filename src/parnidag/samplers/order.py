@@ -94,7 +94,6 @@ class OrderMCMC(DrawingSampler):
         return int(advance_order(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, in all and by kind."""
         return move_totals(MOVES, chain.own.walk.tried, chain.own.walk.accepted)
 
     def caveats(self, prepared: Prepared) -> list[str]:

@@ -90,7 +90,6 @@ class PartitionMCMC(DrawingSampler):
 
     @property
     def alternatives(self) -> list[str]:
-        """PARNI, whose moves cross other valleys."""
         return ["samplers.PARNI()"]
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
@@ -112,7 +111,6 @@ class PartitionMCMC(DrawingSampler):
         return int(advance_partition(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, in all and by kind."""
         walk, (tried, accepted) = chain.own.walk, chain.own.reversals
         counters = np.append(walk.tried, tried), np.append(walk.accepted, accepted)
         outside = float(chain.own.reversal.outside[0])

@@ -74,7 +74,6 @@ class REV(SamplerOnTables):
         number(self.probability, "probability", least=0, below=1, note=why)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
-        """Give a new chain its working memory and counters."""
         assert prepared.tables is not None
         chain.tables = prepared.tables
         tried, accepted = np.zeros((2, len(MIXED_MOVES)), np.int64)
@@ -91,7 +90,6 @@ class REV(SamplerOnTables):
         return move_totals(MIXED_MOVES, chain.own.tried, chain.own.accepted) | {"edge_reversal_outside": outside}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Return nothing: the law is the posterior over all graphs."""
         return []
 
 
@@ -128,7 +126,6 @@ def advance_reversal(
 
 @leaf
 def mixed_move(dag: Dag, probability: float) -> int:
-    """Choose an edge reversal with the given probability, else one of ADR's moves."""
     if happens(dag.rng, probability):
         return EDGE_REVERSAL
     return adr_move(dag)
@@ -136,7 +133,6 @@ def mixed_move(dag: Dag, probability: float) -> int:
 
 @leaf
 def mixed_step(dag: Dag, tables: Tables, rev: Reversal, move: int) -> bool:
-    """Try one move; True when the graph changed."""
     if move == EDGE_REVERSAL:
         return reversal_move(dag, tables, rev)
     return single_edge_step(dag, move)

@@ -53,7 +53,6 @@ class _StructureSampler(Sampler):
         return Prepared(starts=[target.required] * asked.chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
-        """Give a new chain its move counters."""
         chain.own = MoveCounts(*np.zeros((2, len(COUNTED)), np.int64))
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
@@ -61,11 +60,9 @@ class _StructureSampler(Sampler):
         return int(advance_structure(*chain.parts(target), chain.own, *settings, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, in all and by kind."""
         return move_totals(COUNTED, *chain.own)
 
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
         return {"name": self.name, "exchange": float(self.exchange)}
 
 

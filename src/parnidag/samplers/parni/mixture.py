@@ -149,7 +149,6 @@ def make_mixture(
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
-    """Run at most `steps` iterations in place and return how many were made."""
     tables = () if chain.tables is None else chain.tables.arrays
     own = MixedArrays._make(() if arrays is None else arrays for arrays in chain.own)
     return int(advance_mixture(*chain.parts(target), tables, own, int64(steps)))
@@ -185,7 +184,6 @@ def mixture_totals(own: Any) -> dict[str, float]:
 
 @leaf
 def count_step(mixture: Mixture, kind: int, changed: bool) -> None:
-    """Count a step of a move."""
     mixture.tried[kind] += ONE
     mixture.accepted[kind] += changed
 
@@ -246,7 +244,6 @@ def open_any_tables(arrays: TableArrays | tuple[()], draws: DrawArrays) -> Table
 
 @kernel
 def next_kind(dag: Dag, mixture: Mixture) -> int:
-    """Choose the kind of the next iteration."""
     return choose(dag.rng, mixture.weights, COUNT)
 
 

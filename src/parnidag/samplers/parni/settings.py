@@ -143,19 +143,15 @@ class PARNI(Sampler):
         chain.tables = prepared.tables
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         return advance_chain(target, chain, steps)
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return moves tried and accepted, in all and by kind; see `mixture_totals`."""
         return mixture_totals(chain.own)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
-        """Return ω."""
         return {"omega": named(chain.own.parni).omega} if chain.own.mixture.weights[0] > 0.0 else {}
 
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
         settings = asdict(self)
         settings["target_evaluations"] = None if self.target_evaluations is None else float(self.target_evaluations)
         settings["moves"] = self.moves if isinstance(self.moves, str) else dict(self.moves)
