@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parnidag.results.mode_words import _other_samplers
 from test_edge_table import record_of_space
 
 from parnidag import samplers
 from parnidag.results.edge_table import considered_edges
+from parnidag.results.verdict import _other_samplers
 from parnidag.samplers.base import Prepared, Sampler
 
 ALL = [getattr(samplers, name) for name in samplers.__all__]

@@ -51,9 +51,8 @@ class External:
         return address_of(self._compiled)
 
 
-def external(function: Callable[..., Any]) -> External:
-    """Mark a function that scores a node; see the module for what it takes."""
-    return External(function)
+external = External
+"""Marks a function that scores a node; see the module for what it takes."""
 
 
 def address_of(compiled: Any) -> int:
@@ -82,12 +81,10 @@ def _call(
 if numba.config.DISABLE_JIT:
 
     def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
-        """Do the same without a compiler."""
         return float(_PLAIN[int(address)](node, parents, count, content))
 
     def pointed(pointer: Any, size: int) -> NDArray[Any]:
-        """Without a compiler there are no pointers, but the arrays themselves."""
-        return np.asarray(pointer[:size])
+        return np.asarray(pointer[:size])  # without a compiler a pointer is the array itself
 
 else:
 

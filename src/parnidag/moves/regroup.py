@@ -35,9 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parents
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import below, choose, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.move import Move
@@ -62,7 +61,7 @@ NEIGHBOURS = 8
 
 
 @keeps("outside")
-class RegroupArrays(NamedTuple):
+class Regroup(NamedTuple):
     """The lists of neighbours, and working memory; only `outside` outlives a move."""
 
     frame: Bytes
@@ -94,20 +93,15 @@ class RegroupArrays(NamedTuple):
     """Tries that ended because the tables do not hold a parent set (1 entry)."""
 
 
-@struct_over
-class Regroup(RegroupArrays):
-    """The same as a struct."""
-
-
 open_regroup = opener(Regroup)
 
 
-def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
+def make_regroup(target: Target, likely: Floats) -> Regroup:
     n, widest = target.n_nodes, max(target.max_parents, 1)
     together = np.where(np.eye(n, dtype=bool), 0.0, likely + likely.T)
     nearest = np.argsort(-together, axis=1, kind="stable")[:, : min(NEIGHBOURS, n - 1)]
     subsets = 1 << int(LARGEST)
-    return RegroupArrays(
+    return Regroup(
         frame=make_frame(),
         neighbours=np.ascontiguousarray(nearest, np.int32),
         nearness=np.ascontiguousarray(np.take_along_axis(together, nearest, axis=1)),
@@ -149,10 +143,6 @@ def acceptance(orders_before: int, orders_after: int) -> float:
     return min(1.0, orders_before / orders_after)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The group, and what lies below it
-
-
 @kernel
 def choose_group(dag: Dag, own: Regroup) -> int:
     """Choose W: a random node, then again and again a likely neighbour of one that is in. Return its size."""
@@ -181,10 +171,6 @@ def find_reach(dag: Dag, own: Regroup, size: int) -> None:
         own.reach[v] = ZERO
     for k in range(size):
         mark_descendants(dag, own.children, own.group[k], own.reach, ONE << k)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Orders
 
 
 @kernel
@@ -263,10 +249,6 @@ def count_orders(own: Regroup, size: int) -> int:
             if last >> k & ONE and own.above[k] & last == ZERO:
                 own.orders[last] += own.orders[last ^ (ONE << k)]
     return own.orders[(ONE << size) - ONE]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The draw
 
 
 @kernel

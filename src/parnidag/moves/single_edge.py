@@ -29,9 +29,8 @@ from parnidag.kernels.dag import (
     present,
     remove_edge,
 )
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import flipped_score
@@ -45,7 +44,7 @@ THREE = int64(3)
 
 
 @keeps("tried", "accepted")
-class CountArrays(NamedTuple):
+class Counts(NamedTuple):
     """How often each move was tried and accepted."""
 
     frame: Bytes
@@ -53,16 +52,11 @@ class CountArrays(NamedTuple):
     accepted: Integers
 
 
-@struct_over
-class Counts(CountArrays):
-    """The same as a struct."""
-
-
 open_counts = opener(Counts)
 
 
-def make_counts(target: Target, likely: Floats) -> CountArrays:
-    return CountArrays(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
+def make_counts(target: Target, likely: Floats) -> Counts:
+    return Counts(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
 
 
 @kernel

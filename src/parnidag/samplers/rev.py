@@ -9,13 +9,13 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
-from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
+from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
 from parnidag.samplers._on_tables import SamplerOnTables
 from parnidag.samplers.base import Chain, Prepared, move_totals
@@ -32,7 +32,7 @@ class ReversalState(NamedTuple):
     """One chain's arrays."""
 
     draws: DrawArrays
-    reversal: ReversalArrays
+    reversal: Reversal
     tried: Integers
     accepted: Integers
 

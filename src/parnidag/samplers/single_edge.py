@@ -10,8 +10,8 @@ import numpy as np
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -46,7 +46,7 @@ class _StructureSampler(Sampler):
         why = "since exchanges alone do not reach every graph"
         number(self.exchange, "exchange", least=0, below=1, what="a probability", note=why)
 
-    def set_up(self, target: Target, asked: Asked) -> Prepared:
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Prepare nothing: these samplers propose every edge, and start without any but those required."""
         if asked.considered is not None:
             raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")

@@ -21,9 +21,8 @@ import numpy as np
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
-from parnidag.kernels.declare import named, opener, struct_over
+from parnidag.kernels.declare import keeps, named, opener
 from parnidag.kernels.jit import entry, kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -74,7 +73,7 @@ MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
 
 
 @keeps("tried", "accepted")
-class MixtureArrays(NamedTuple):
+class Mixture(NamedTuple):
     """Weights and counters, in the order of `MOVES`."""
 
     frame: Bytes
@@ -85,11 +84,6 @@ class MixtureArrays(NamedTuple):
     """Steps made, and steps that changed the graph. PARNI counts its changes by itself."""
     burst: Integers
     """How often a move that tries one change is made in an iteration (1 entry)."""
-
-
-@struct_over
-class Mixture(MixtureArrays):
-    """The same as a struct."""
 
 
 open_mixture = opener(Mixture)
@@ -134,7 +128,7 @@ def make_mixture(
         listed = " and ".join(sorted(TABLED & weights.keys()))
         raise ParnidagError(f"moves: {listed} need tables of a search space, and there are none")
     pairs = target.n_nodes * (target.n_nodes - 1) // 2
-    mixture = MixtureArrays(
+    mixture = Mixture(
         frame=make_frame(),
         weights=np.array([weights.get(kind, 0.0) for kind in KINDS]),
         tried=np.zeros(len(KINDS), np.int64),
