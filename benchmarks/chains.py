@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.declare import named
 from parnidag.run.setup import found_space
 from parnidag.samplers import PARNI
-from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain, silent_stage
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, new_chain
 
 STARTS = {
     "found": "where sample() starts PARNI; samplers without a search of their own (ADR, MC3) get the same graphs",
@@ -128,11 +129,11 @@ def set_up(problem: Problem, sampler: Sampler, start: str, chains: int, seed: in
     finder = PARNI() if start == "found" and sampler.default_space == "none" else sampler
     considered = None
     if start != "bare":
-        space = found_space(problem.data, target, finder, seed, silent_stage)
+        space = found_space(problem.data, target, finder, seed, nullcontext)
         considered = None if space is None else space.considered
     searches = chains if start == "found" else 0
-    found = finder.prepare(target, considered, seed, chains=searches, given=considered is None)
-    prepared = found if finder is sampler else sampler.prepare(target)
+    found = finder.prepare(target, Asked(considered, seed, chains=searches, given=considered is None))
+    prepared = found if finder is sampler else sampler.prepare(target, Asked())
     return SetUp(prepared, found.starts or [target.required] * chains, time.process_time() - began)
 
 

@@ -20,7 +20,7 @@ from rich.table import Table
 import parnidag
 from benchmarks.problems import Problem, load
 from parnidag.samplers import ADR, PARNI
-from parnidag.samplers.base import Chain, Sampler, new_chain
+from parnidag.samplers.base import Asked, Chain, Sampler, new_chain
 
 VARIANTS: dict[str, Sampler] = {
     "printed kernel, paper's η, always": PARNI(kernel="printed", eta="paper", adapt="always", moves="paper"),
@@ -46,11 +46,11 @@ def run_variant(sampler: Sampler, problem: Problem, seconds: float, seed: int) -
     """Spend a third of the time on tuning; return edge probabilities and the mean log posterior of the rest."""
     target = problem.target
     pilot = new_chain(target, target.required, 1000 + seed, 0)
-    sampler.begin(target, sampler.prepare(target), pilot, 10**9)
+    sampler.begin(target, sampler.prepare(target, Asked()), pilot, 10**9)
     sampler.advance(target, pilot, 10)
     tune = advance_for(sampler, problem, pilot, seconds / 3)
     chain = new_chain(target, target.required, seed, 0)
-    sampler.begin(target, sampler.prepare(target), chain, tune)
+    sampler.begin(target, sampler.prepare(target, Asked()), chain, tune)
     sampler.advance(target, chain, tune)
     before, begin = chain.graph.visits.copy(), chain.iteration
     scores, start = [], time.thread_time()

@@ -19,7 +19,7 @@ from benchmarks.chains import SetUp, Walk, tuning_length, warm_up
 from benchmarks.problems import Problem
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.declare import named
-from parnidag.samplers.base import Prepared, Sampler, new_chain
+from parnidag.samplers.base import Asked, Prepared, Sampler, new_chain
 from parnidag.samplers.parni.start import best_of
 from parnidag.space.default import default_skeleton, grown
 from parnidag.space.expansion import expand
@@ -89,7 +89,7 @@ def timed_chain(
     warmed_up(sampler)
     target, began = problem.target, time.process_time()
     considered = considered_parents(problem, space, sampler, seed, alpha)
-    prepared = sampler.prepare(target, considered, seed, chains=int(search), given=space != "own")
+    prepared = sampler.prepare(target, Asked(considered, seed, chains=int(search), given=space != "own"))
     start = (prepared.starts or [target.required])[0]
     set_up = time.process_time() - began
     seconds += set_up if set_up_is_free else 0.0

@@ -12,7 +12,7 @@ import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
 from parnidag.kernels.declare import named
-from parnidag.samplers.base import Prepared, new_chain
+from parnidag.samplers.base import Asked, Prepared, new_chain
 from parnidag.samplers.parni import warm_start as warmstart
 from parnidag.samplers.parni.adaptation import next_refresh
 from parnidag.target import Target
@@ -62,7 +62,7 @@ def test_warm_start_is_appendix_c(prior):
 def adapted(sampler, tune, iterations, seed=3):
     target = Target.build(Data(reference.small_values(8, n_rows=30)), scores.Gaussian(), EdgePrior())
     chain = new_chain(target, target.required, seed, 0)
-    sampler.begin(target, sampler.prepare(target), chain, tune)
+    sampler.begin(target, sampler.prepare(target, Asked()), chain, tune)
     sampler.advance(target, chain, iterations)
     return target, chain
 

@@ -18,7 +18,7 @@ from benchmarks.slopes import ALARM, fit_growth
 from benchmarks.studies.scaling import QUANTITIES, SCALING, task_at
 from benchmarks.studies.speed import SPEED, run_rate
 from parnidag.samplers import ADR
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Asked, new_chain
 
 PLACES = (20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 
@@ -118,7 +118,7 @@ def walk():
     problem = simulated("small", nodes=8, edges=8, rows=40)
     chain = new_chain(problem.target, problem.target.required, 1, 0)
     sampler = ADR()
-    sampler.begin(problem.target, sampler.prepare(problem.target), chain, 10)
+    sampler.begin(problem.target, sampler.prepare(problem.target, Asked()), chain, 10)
     sampler.advance(problem.target, chain, 10)
     return Walk(sampler, problem, chain, 10_000.0)
 

@@ -21,6 +21,7 @@ from parnidag import EdgePrior, ParnidagError, samplers, scores
 from parnidag.data import Data
 from parnidag.kernels.by_address import call_score
 from parnidag.kernels.jit import entry
+from parnidag.samplers.base import Asked
 from parnidag.target import Target
 
 VALUES = np.random.default_rng(1).normal(size=(30, 5)) @ np.triu(np.ones((5, 5)))
@@ -109,7 +110,7 @@ def test_each_set_is_asked_for_once_by_a_chain():
 
     target = Target.build(Data(VALUES), scores.PythonScore(count), EdgePrior())
     chain = samplers.base.new_chain(target, np.zeros((5, 5), bool), 1, 0)
-    samplers.ADR().begin(target, samplers.ADR().prepare(target), chain, 0)
+    samplers.ADR().begin(target, samplers.ADR().prepare(target, Asked()), chain, 0)
     asked.clear()
     samplers.ADR().advance(target, chain, 20_000)
     assert len(asked) <= 5 * 16

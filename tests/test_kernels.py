@@ -16,7 +16,7 @@ from parnidag.kernels.dag import close_dag, drop_parents, open_dag, take_parents
 from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import MOST_DIRECT, empty_cache, make_scratch
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Asked, new_chain
 from parnidag.samplers.parni.mixture import PRESETS
 from parnidag.target import Target, lay_graph
 
@@ -37,7 +37,7 @@ CONSTRAINTS = {
 
 def begin(sampler, target, tune, seed=1):
     chain = new_chain(target, target.required, seed, 0)
-    sampler.begin(target, sampler.prepare(target), chain, tune)
+    sampler.begin(target, sampler.prepare(target, Asked()), chain, tune)
     return chain
 
 

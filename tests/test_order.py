@@ -22,7 +22,7 @@ from parnidag.graphs.adjacency import random_topological_order
 from parnidag.kernels import random as _random
 from parnidag.kernels.jit import entry
 from parnidag.kernels.score_cache import make_scratch
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Asked, new_chain
 from parnidag.space.search import best_inside
 from parnidag.tables.arrays import draw_arrays, open_tables
 from parnidag.tables.orders import MOVES, make_order, open_order, order_step, value_all, value_of
@@ -37,7 +37,7 @@ def quick(data, **options):
 def begin(target, considered, sampler=None, seed=1, plus_one=None):
     sampler = samplers.OrderMCMC(plus_one=plus_one) if sampler is None else sampler
     chain = new_chain(target, target.required, seed, 0)
-    sampler.begin(target, sampler.prepare(target, considered), chain, 0)
+    sampler.begin(target, sampler.prepare(target, Asked(considered)), chain, 0)
     return sampler, chain
 
 

@@ -16,7 +16,7 @@ from space_cases import LAWS, exact_laws, make_target
 import parnidag
 from parnidag import EdgePrior
 from parnidag.exact_solver import sums as referee
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Asked, new_chain
 from parnidag.samplers.partition import PartitionMCMC
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
 
@@ -33,7 +33,7 @@ def quick(data, **options):
 def begin(target, considered, start=None, **settings):
     sampler = PartitionMCMC(**settings)
     chain = new_chain(target, target.required if start is None else start, 1, 0)
-    sampler.begin(target, sampler.prepare(target, considered), chain, 0)
+    sampler.begin(target, sampler.prepare(target, Asked(considered)), chain, 0)
     return sampler, chain
 
 

@@ -16,7 +16,7 @@ from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
-from parnidag.samplers.base import Prepared, new_chain
+from parnidag.samplers.base import Asked, Prepared, new_chain
 from parnidag.samplers.rev import REV
 from parnidag.target import Target
 
@@ -155,7 +155,7 @@ def some_candidates(n):
 
 def begin(sampler, target, considered):
     chain = new_chain(target, target.required, 1, 0)
-    sampler.begin(target, sampler.prepare(target, considered), chain, 0)
+    sampler.begin(target, sampler.prepare(target, Asked(considered)), chain, 0)
     return chain
 
 
@@ -197,7 +197,7 @@ def test_chain_finds_its_way_from_a_start_outside_the_tables():
     start = np.triu(np.ones((12, 12), bool), 1)
     sampler = REV(probability=0.5, plus_one=False)
     chain = new_chain(target, start, 1, 0)
-    sampler.begin(target, sampler.prepare(target, some_candidates(12)), chain, 0)
+    sampler.begin(target, sampler.prepare(target, Asked(some_candidates(12))), chain, 0)
     sampler.advance(target, chain, 20)
     totals = sampler.totals(chain)
     assert totals["edge_reversal_outside"] == totals["edge_reversal_tried"] > 0
@@ -248,13 +248,13 @@ def test_settings_of_the_search_space_are_checked_too():
     with pytest.raises(ParnidagError, match="memory"):
         REV(memory=-1.0)
     with pytest.raises(ParnidagError, match="search space"):
-        REV().prepare(weak_target(CONSTRAINTS["free"]))
+        REV().prepare(weak_target(CONSTRAINTS["free"]), Asked())
 
 
 def test_no_caveat_whatever_the_space(table):
     target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
     sampler = REV(plus_one=False)
-    prepared = sampler.prepare(target, path_skeleton(9).astype(bool), chains=3)
+    prepared = sampler.prepare(target, Asked(path_skeleton(9).astype(bool), chains=3))
     assert isinstance(prepared, Prepared)
     assert not prepared.tables.covers_everything
     assert sampler.caveats(prepared) == []

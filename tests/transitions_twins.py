@@ -67,7 +67,7 @@ def choosing_edges(weigh, move):
 
 def possible_exchanges(dag, edges):
     """Only edges across which an exchange closes no cycle; how many there are changes with the graph."""
-    return [float(not exchange.closes_cycle(dag, np.int64(a), np.int64(b))) for a, b in edges]
+    return [float(not exchange.has_detour(dag, np.int64(a), np.int64(b))) for a, b in edges]
 
 
 def parents_alike(dag, edges):
@@ -120,7 +120,7 @@ BROKEN = {
         "edge counts": mock.patch.object(exchange, "family_score", edge_counts_in_the_ratio),
         "one parent not given up": mock.patch.object(exchange, "trade_parents", one_parent_not_given_up),
         "parents stay": mock.patch.object(exchange, "trade_parents", edge_turned_without_its_parents),
-        "cycles unnoticed": mock.patch.object(exchange, "closes_cycle", never),
+        "cycles unnoticed": mock.patch.object(exchange, "has_detour", never),
         "prior unasked": mock.patch.object(exchange, "may_trade", always),
         "forbidden edges": another("exchange", as_if_free(MOVES["exchange"])),
         "possible exchanges": another("exchange", choosing_edges(possible_exchanges, exchange.exchange_move)),

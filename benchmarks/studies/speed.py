@@ -23,7 +23,7 @@ from benchmarks.problems import Problem, paper_problem, simulated
 from benchmarks.rates_drawing import rates_figure
 from benchmarks.wall import wall_figures
 from parnidag.samplers import ADR, MC3, PARNI, REV, OrderMCMC, PartitionMCMC
-from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, new_chain
 from parnidag.space.default import default_skeleton
 
 SAMPLERS: dict[str, tuple[str, Sampler]] = {
@@ -87,7 +87,7 @@ def prepared_at(sampler: str, data: str, path: str | None) -> Prepared:
     problem, chosen = problem_at(data, path), SAMPLERS[sampler][1]
     none = chosen.default_space == "none"
     considered = None if none else default_skeleton(problem.data, problem.target).considered
-    return chosen.prepare(problem.target, considered, 1, chains=1)
+    return chosen.prepare(problem.target, Asked(considered, 1, chains=1))
 
 
 def tuned_chain(sampler: str, data: str, path: str | None, tune: int, seed: int) -> Chain:

@@ -62,7 +62,6 @@ class Target:
 
     @staticmethod
     def build(data: Data, score: Score, prior: EdgePrior) -> Target:
-        """Reduce data and settings to arrays."""
         n = data.n_nodes
         if n > MOST_NODES:
             raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
@@ -88,7 +87,6 @@ class Target:
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes."""
         return len(self.names)
 
     @property
@@ -119,7 +117,6 @@ class Target:
         return gains
 
     def scratch(self) -> Scratch:
-        """Return fresh working memory for one chain."""
         families = self.n_nodes * 2.0 ** min(self.n_nodes - 1, 40)
         records = int(min(max(SMALL_MEMO, 2 * families), LARGE_MEMO))
         return make_scratch(self.n_nodes, self.max_parents, 2 ** (records - 1).bit_length(), self.problem.table.widest)

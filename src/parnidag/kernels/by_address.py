@@ -48,13 +48,11 @@ class External:
             return numba.cfunc(SIGNATURE, cache=cache, error_model="numpy")(self.function)
 
     def address(self) -> int:
-        """Return where compiled code finds the function, in this process."""
         return address_of(self._compiled)
 
 
-def external(function: Callable[..., Any]) -> External:
-    """Mark a function that scores a node; see the module for what it takes."""
-    return External(function)
+external = External
+"""Marks a function that scores a node; see the module for what it takes."""
 
 
 def address_of(compiled: Any) -> int:
@@ -69,8 +67,6 @@ def address_of(compiled: Any) -> int:
 def _call(
     typing_context: Any, address: Any, node: Any, parents: Any, count: Any, content: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """Call the function at an address, in compiled code."""
-
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         place, node_value, parents_value, count_value, content_value = values
         family = make_array(signature.args[2])(context, builder, parents_value).data
@@ -85,12 +81,10 @@ def _call(
 if numba.config.DISABLE_JIT:
 
     def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
-        """Do the same without a compiler."""
         return float(_PLAIN[int(address)](node, parents, count, content))
 
     def pointed(pointer: Any, size: int) -> NDArray[Any]:
-        """Without a compiler there are no pointers, but the arrays themselves."""
-        return np.asarray(pointer[:size])
+        return np.asarray(pointer[:size])  # without a compiler a pointer is the array itself
 
 else:
 

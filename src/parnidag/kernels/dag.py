@@ -42,7 +42,6 @@ class GraphArrays(NamedTuple):
     parents: Codes
     """Sorted parents of each node (n × the most parents allowed)."""
     degree: Integers
-    """Number of parents."""
     local: Floats
     """Local log target of each node given its parents."""
     key: Words
@@ -109,13 +108,11 @@ def arc(i: int, j: int) -> int:
 
 @leaf
 def parent_of(code: int) -> int:
-    """Return i of the arc i → j."""
     return code >> ARC_BITS
 
 
 @leaf
 def child_of(code: int) -> int:
-    """Return j of the arc i → j."""
     return code & CHILD_MASK
 
 
@@ -131,13 +128,11 @@ def odds(log_odds: float) -> float:
 
 @leaf
 def present(dag: Dag, i: int, j: int) -> bool:
-    """Is the edge i → j in the graph?"""
     return dag.position[i, j] != ABSENT
 
 
 @leaf
 def adjacent(dag: Dag, i: int, j: int) -> bool:
-    """Is there an edge between i and j, in either direction?"""
     return dag.position[i, j] != ABSENT or dag.position[j, i] != ABSENT
 
 

@@ -25,14 +25,13 @@ from numpy.typing import NDArray
 from parnidag.kernels.jit import leaf, struct
 
 _Class = TypeVar("_Class")
+_Arrays = TypeVar("_Arrays", bound=type[Any])
 
 _BANKS = {"int": ("integers", np.int64), "float": ("floats", np.float64), "bool": ("flags", np.bool_)}
 """Where numbers of each type are kept."""
 
 
 class _Declaration(NamedTuple):
-    """What is known of a struct."""
-
     sources: dict[str, str]
     """How the value of each field is written when the struct is opened."""
     parts: int
@@ -87,7 +86,12 @@ def struct_over(cls: type[_Class]) -> type[_Class]:
 
 
 def opener(cls: type[_Class]) -> Callable[..., _Class]:
-    """Return the kernel that builds a struct on top of its NamedTuples, given in the order of its bases."""
+    """Return the kernel that builds a struct on top of its NamedTuples, given in the order of its bases.
+
+    A NamedTuple that needs no numbers beside its arrays is passed itself.
+    """
+    if cls not in _DECLARED:
+        cls = struct_over(type(cls.__name__, (cls,), {"__module__": cls.__module__}))
     declared = _DECLARED[cls]
     given = ", ".join(f"part{k}" for k in range(declared.parts))
     source = f"def open_{cls.__name__}({given}):\n    return Struct({', '.join(declared.sources.values())})"
@@ -117,12 +121,9 @@ def first_numbers(cls: type, **values: float) -> dict[str, NDArray[Any]]:
     }
 
 
-def named(arrays: Any) -> Any:
-    """Return the numbers kept by a NamedTuple of arrays, as attributes to read and to set."""
-    return _Numbers(arrays)
-
-
 class _Numbers:
+    """The numbers kept by a NamedTuple of arrays, as attributes to read and to set."""
+
     def __init__(self, arrays: Any) -> None:
         object.__setattr__(self, "_arrays", arrays)
 
@@ -140,3 +141,20 @@ class _Numbers:
         if name not in places:
             raise AttributeError(f"{type(arrays).__name__} keeps no number {name}; it has {', '.join(places)}")
         return getattr(arrays, places[name][0]), places[name][1]
+
+
+named = _Numbers
+
+
+def keeps(*names: str) -> Callable[[_Arrays], _Arrays]:
+    """Name the fields of a NamedTuple of arrays that cannot be made anew; all others are settings or working memory.
+
+    Checkpoints store them, and they travel to workers (`samplers.state`). NamedTuples inside speak for themselves.
+    """
+
+    def declared(arrays: _Arrays) -> _Arrays:
+        assert set(names) <= set(arrays._fields)
+        arrays.kept = names
+        return arrays
+
+    return declared

@@ -75,24 +75,20 @@ def struct(cls: type[_Class]) -> type[_Class]:
     ordinary Python class, so that tests can run the same kernels as plain Python.
     """
     fields = list(cls.__annotations__)
+
+    def initialise(self: object, *values: object) -> None:
+        self.__dict__.update(zip(fields, values, strict=True))
+
     if numba.config.DISABLE_JIT:
-        return _plain_class(cls, fields)
-    register_struct(cls, fields)
+        cls.__init__ = initialise  # type: ignore[method-assign]
+    else:
+        register_struct(cls, fields)
     return cls
 
 
 def make_frame() -> NDArray[np.uint8]:
     """Return the memory in which one struct lives."""
     return np.zeros(FRAME_BYTES, np.uint8)
-
-
-def _plain_class(cls: type[_Class], fields: list[str]) -> type[_Class]:
-    def initialise(self: object, *values: object) -> None:
-        for name, value in zip(fields, values, strict=True):
-            setattr(self, name, value)
-
-    cls.__init__ = initialise  # type: ignore[method-assign]
-    return cls
 
 
 @functools.cache

@@ -25,12 +25,6 @@ def lazy_zeros(
     """Return zeros; with `busy`, for an array that is read and written all over, in large pages where there are any.
 
     Large pages make random access faster, but a single number written takes a whole one.
-
-    Examples
-    --------
-    >>> lazy_zeros((2, 3), np.int32)
-    array([[0, 0, 0],
-           [0, 0, 0]], dtype=int32)
     """
     size = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     if size < MAPPED_FROM:

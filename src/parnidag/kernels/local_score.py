@@ -1,6 +1,7 @@
 """The score of one node given its parents when relations are linear and noise is Gaussian: the shared kernel.
 
-What the members of the family leave of the data is a `ScoreTable`; they themselves are in `linear` and `spline`.
+What the members of the family leave of the data is a `ScoreTable`; `scores.gaussian` and
+`scores.spline` make it.
 """
 
 from __future__ import annotations

@@ -102,7 +102,6 @@ def gaussian_table(
 
 
 def function_table(n_nodes: int, function: int, content: Bytes) -> ScoreTable:
-    """Return the table of a score that is a function."""
     nobody = np.zeros(n_nodes, np.int64)
     empty = gaussian_table(np.zeros((1, 1, 1)), np.zeros(n_nodes), np.zeros((1, 3, 1)), nobody)
     return empty._replace(function=int64(function), content=np.ascontiguousarray(content, np.uint8))

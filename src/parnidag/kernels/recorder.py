@@ -49,7 +49,6 @@ class Recorder(RecorderArrays):
     best_count: int
     """Edges of the best graph."""
     best_score: float
-    """Its log posterior."""
 
 
 open_recorder, close_recorder = opener(Recorder), closer(Recorder)
@@ -97,7 +96,6 @@ def has_space(recorder: Recorder) -> bool:
 
 @kernel
 def keep_best(dag: Dag, recorder: Recorder) -> None:
-    """Copy the present graph as the best one seen."""
     recompute_log_posterior(dag)
     recorder.best_score = dag.log_posterior
     recorder.best_count = dag.edge_count

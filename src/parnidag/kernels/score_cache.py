@@ -25,7 +25,6 @@ MOST_DIRECT = 12
 WORDS_SEED = 20231210
 """Seed of the hash words; any value will do, since hits are verified."""
 NOBODY = int64(-1)
-"""No node at all."""
 
 
 def hash_words(n_nodes: int) -> Words:
@@ -180,7 +179,6 @@ def direct_score(dag: Dag, word: uint64) -> float:
 
 @leaf
 def recalled(dag: Dag, slot: int) -> float:
-    """Return the score of a record that was looked for."""
     dag.hits += ONE
     return dag.cache[slot]["score"]
 

@@ -55,7 +55,6 @@ class _StructAttributes(AttributeTemplate):
 
 
 def _field(context: Any, builder: Any, kind: StructPointer, value: Any, name: str) -> Any:
-    """Return the address of a field."""
     payload = context.get_value_type(kind.payload)
     base = builder.bitcast(value, payload.as_pointer())
     return cgutils.gep_inbounds(builder, base, 0, kind.places[name])

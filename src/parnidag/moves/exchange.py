@@ -30,7 +30,6 @@ from parnidag.moves.move import Move
 
 @kernel
 def exchange_move(dag: Dag) -> bool:
-    """Exchange the parents across a random edge; True when the graph changed."""
     if dag.edge_count == 0:
         return False
     code = int64(dag.edges[below(dag.rng, dag.edge_count)])
@@ -42,16 +41,10 @@ def exchange_move(dag: Dag) -> bool:
     write_family(dag, a, NOBODY, NOBODY)
     score_b = family_score(dag, b, dag.degree[a])
     gain = score_a - dag.local[a] + score_b - dag.local[b]
-    if not happens(dag.rng, math.exp(min(0.0, gain))) or closes_cycle(dag, a, b):
+    if not happens(dag.rng, math.exp(min(0.0, gain))) or has_detour(dag, a, b):
         return False
     trade_parents(dag, a, b, score_a, score_b)
     return True
-
-
-@kernel
-def closes_cycle(dag: Dag, a: int, b: int) -> bool:
-    """Would the exchange across a → b close a cycle?"""
-    return has_detour(dag, a, b)
 
 
 @kernel

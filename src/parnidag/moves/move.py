@@ -6,15 +6,13 @@ A move is one file of this package that ends in ``MOVE = Move(…)``, and one li
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from parnidag.kernels.types import Floats
 from parnidag.target import Target
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """A move that leaves the posterior invariant, as mixtures see it.
 
     Compiled code calls ``step(dag)`` and takes True for "the graph changed". A move that draws parents from candidate

@@ -19,9 +19,8 @@ import numpy as np
 
 from parnidag.graphs.adjacency import arcs_of
 from parnidag.kernels.dag import ONE, ZERO, Dag, add_edge, child_of, parent_of, present, remove_edge
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import NOBODY, family_score, write_family
@@ -34,7 +33,7 @@ PAIRS_A_NODE = 2
 
 
 @keeps()
-class NodeSwapArrays(NamedTuple):
+class NodeSwap(NamedTuple):
     """The list of pairs, and working memory."""
 
     frame: Bytes
@@ -45,23 +44,17 @@ class NodeSwapArrays(NamedTuple):
     """New local score of each node whose parents change."""
 
 
-@struct_over
-class NodeSwap(NodeSwapArrays):
-    """The same as a struct."""
-
-
 open_node_swap = opener(NodeSwap)
 
 
-def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
-    """Return the arrays of one chain; `likely` says how probable every edge is thought to be (n × n)."""
+def make_node_swap(target: Target, likely: Floats) -> NodeSwap:
     n = target.n_nodes
     required = target.required.any(axis=0) | target.required.any(axis=1)
     together = np.triu(likely + likely.T, 1)
     together[required, :] = together[:, required] = 0.0
     ranked = np.sort(together[together > 0.0])[::-1]
     least = ranked[min(PAIRS_A_NODE * n, ranked.size) - 1] if ranked.size else np.inf
-    return NodeSwapArrays(
+    return NodeSwap(
         frame=make_frame(),
         pairs=arcs_of(together >= least) if ranked.size else np.zeros(0, np.int32),
         arcs=np.zeros(max(2 * n, 1), np.int32),
@@ -71,7 +64,6 @@ def make_node_swap(target: Target, likely: Floats) -> NodeSwapArrays:
 
 @kernel
 def node_swap_move(dag: Dag, swap: NodeSwap) -> bool:
-    """Exchange the roles of a random pair of nodes; True when the graph changed."""
     if swap.pairs.size == 0:
         return False
     code = int64(swap.pairs[below(dag.rng, swap.pairs.size)])

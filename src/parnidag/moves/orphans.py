@@ -13,8 +13,8 @@ import numpy as np
 
 from parnidag.graphs.adjacency import arcs_of
 from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, parent_of
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import kernel, leaf
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.score_cache import family_score
 from parnidag.kernels.types import Codes, Integers, int64
@@ -43,7 +43,6 @@ class ChildLists(NamedTuple):
 
 
 def make_child_lists(target: Target) -> ChildLists:
-    """Return room for the edges of any graph."""
     n = target.n_nodes
     most = max(target.most_edges, 1)
     return ChildLists(

@@ -35,9 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, drop_parents, odds, take_parents
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import below, choose, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.move import Move
@@ -62,7 +61,7 @@ NEIGHBOURS = 8
 
 
 @keeps("outside")
-class RegroupArrays(NamedTuple):
+class Regroup(NamedTuple):
     """The lists of neighbours, and working memory; only `outside` outlives a move."""
 
     frame: Bytes
@@ -94,21 +93,15 @@ class RegroupArrays(NamedTuple):
     """Tries that ended because the tables do not hold a parent set (1 entry)."""
 
 
-@struct_over
-class Regroup(RegroupArrays):
-    """The same as a struct."""
-
-
 open_regroup = opener(Regroup)
 
 
-def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
-    """Return one chain's arrays; `likely` says how probable every edge is thought to be (n × n)."""
+def make_regroup(target: Target, likely: Floats) -> Regroup:
     n, widest = target.n_nodes, max(target.max_parents, 1)
     together = np.where(np.eye(n, dtype=bool), 0.0, likely + likely.T)
     nearest = np.argsort(-together, axis=1, kind="stable")[:, : min(NEIGHBOURS, n - 1)]
     subsets = 1 << int(LARGEST)
-    return RegroupArrays(
+    return Regroup(
         frame=make_frame(),
         neighbours=np.ascontiguousarray(nearest, np.int32),
         nearness=np.ascontiguousarray(np.take_along_axis(together, nearest, axis=1)),
@@ -130,7 +123,6 @@ def make_regroup(target: Target, likely: Floats) -> RegroupArrays:
 
 @kernel
 def regroup_move(dag: Dag, tables: Tables, own: Regroup) -> bool:
-    """Draw new parents for a random group of nodes; True when the graph changed."""
     size = choose_group(dag, own)
     for k in range(size):
         if not holds_parents(dag, tables, own.group[k]):
@@ -149,10 +141,6 @@ def regroup_move(dag: Dag, tables: Tables, own: Regroup) -> bool:
 def acceptance(orders_before: int, orders_after: int) -> float:
     """Return min{1, ℓ(G)/ℓ(G′)}."""
     return min(1.0, orders_before / orders_after)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The group, and what lies below it
 
 
 @kernel
@@ -183,10 +171,6 @@ def find_reach(dag: Dag, own: Regroup, size: int) -> None:
         own.reach[v] = ZERO
     for k in range(size):
         mark_descendants(dag, own.children, own.group[k], own.reach, ONE << k)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Orders
 
 
 @kernel
@@ -267,10 +251,6 @@ def count_orders(own: Regroup, size: int) -> int:
     return own.orders[(ONE << size) - ONE]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The draw
-
-
 @kernel
 def draw_group(dag: Dag, tables: Tables, own: Regroup, size: int) -> None:
     """Draw an order of W, from its first node on, and the parents of every node."""
@@ -308,7 +288,6 @@ def replace_group(dag: Dag, own: Regroup, size: int) -> bool:
 
 @kernel
 def same_parents(dag: Dag, node: int, family: Codes, degree: int) -> bool:
-    """Are these the present parents of a node?"""
     if dag.degree[node] != degree:
         return False
     same = True

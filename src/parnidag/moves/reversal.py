@@ -35,9 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, drop_parents, odds, parent_of, take_parents
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
@@ -58,12 +57,8 @@ PARTNER, BARRED = int64(1), int64(2)
 """Levels: the other end of the edge, and nodes that would close a cycle. Permitted parents lie below BARRED."""
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Working memory
-
-
 @keeps("outside")
-class ReversalArrays(NamedTuple):
+class Reversal(NamedTuple):
     """What the move needs beside the graph and the tables; only `outside` outlives a move."""
 
     frame: Bytes
@@ -79,23 +74,16 @@ class ReversalArrays(NamedTuple):
     drawn: Codes
     """New parents of i (row 0) and of j (row 1), sorted."""
     degrees: Integers
-    """Their numbers."""
     outside: Integers
     """Tries that ended because the tables do not hold a parent set (1 entry)."""
-
-
-@struct_over
-class Reversal(ReversalArrays):
-    """The same as a struct."""
 
 
 open_reversal = opener(Reversal)
 
 
-def make_reversal(target: Target, likely: Floats | None = None) -> ReversalArrays:
-    """Return one chain's working memory."""
+def make_reversal(target: Target, likely: Floats | None = None) -> Reversal:
     n, widest = target.n_nodes, max(target.max_parents, 1)
-    return ReversalArrays(
+    return Reversal(
         frame=make_frame(),
         children=make_child_lists(target),
         pair=np.zeros(2, np.int64),
@@ -106,10 +94,6 @@ def make_reversal(target: Target, likely: Floats | None = None) -> ReversalArray
         degrees=np.zeros(2, np.int64),
         outside=np.zeros(1, np.int64),
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The move
 
 
 @kernel
@@ -182,7 +166,6 @@ def log_second_sum(tables: Tables, rev: Reversal, node: int) -> float:
 
 @leaf
 def draw_families(dag: Dag, tables: Tables, rev: Reversal, i: int, j: int) -> None:
-    """Draw the new parents of i, j among them, and those of j."""
     rev.degrees[0] = draw_family(dag, tables, i, j, rev.under_parent, rev.drawn[0])
     rev.degrees[1] = draw_family(dag, tables, j, i, rev.under_either, rev.drawn[1])
 
@@ -197,17 +180,12 @@ def draw_family(dag: Dag, tables: Tables, node: int, partner: int, level: Intege
 
 @kernel
 def replace_families(dag: Dag, rev: Reversal, i: int, j: int) -> None:
-    """Give i and j their new parents."""
     score_i = score_of(dag, i, rev.drawn[0], rev.degrees[0])
     score_j = score_of(dag, j, rev.drawn[1], rev.degrees[1])
     drop_parents(dag, i, rev.drawn[0], rev.degrees[0], score_i)
     drop_parents(dag, j, rev.drawn[1], rev.degrees[1], score_j)
     take_parents(dag, i, rev.drawn[0], rev.degrees[0], score_i)
     take_parents(dag, j, rev.drawn[1], rev.degrees[1], score_j)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Descendants in G⊙
 
 
 @kernel

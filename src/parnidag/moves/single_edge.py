@@ -29,9 +29,8 @@ from parnidag.kernels.dag import (
     present,
     remove_edge,
 )
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
 from parnidag.kernels.score_cache import flipped_score
@@ -45,7 +44,7 @@ THREE = int64(3)
 
 
 @keeps("tried", "accepted")
-class CountArrays(NamedTuple):
+class Counts(NamedTuple):
     """How often each move was tried and accepted."""
 
     frame: Bytes
@@ -53,17 +52,11 @@ class CountArrays(NamedTuple):
     accepted: Integers
 
 
-@struct_over
-class Counts(CountArrays):
-    """The same as a struct."""
-
-
 open_counts = opener(Counts)
 
 
-def make_counts(target: Target, likely: Floats) -> CountArrays:
-    """Return the counters of a new chain."""
-    return CountArrays(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
+def make_counts(target: Target, likely: Floats) -> Counts:
+    return Counts(make_frame(), *np.zeros((2, len(MOVES)), np.int64))
 
 
 @kernel
@@ -74,7 +67,6 @@ def adr_move(dag: Dag) -> int:
 
 @kernel
 def single_edge_step(dag: Dag, move: int) -> bool:
-    """Try one move; True when the graph changed."""
     if move == FLIP:
         return flip_any(dag)
     if move == ADD:

@@ -24,7 +24,6 @@ from parnidag.moves.move import Move
 
 @kernel
 def swap_parent_move(dag: Dag) -> bool:
-    """Replace one parent of one node; True when the graph changed."""
     if dag.edge_count == 0:
         return False
     code = int64(dag.edges[below(dag.rng, dag.edge_count)])

@@ -15,7 +15,7 @@ from parnidag.kernels.types import Floats
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.plan import Plan
 from parnidag.run.run_file import Bundle
-from parnidag.samplers.base import Prepared, Sampler, Stages, new_chain
+from parnidag.samplers.base import Asked, Prepared, Sampler, Stages, new_chain
 from parnidag.space.default import default_skeleton, grown
 from parnidag.space.search_space import SearchSpace
 from parnidag.tables.build import build_tables
@@ -98,14 +98,14 @@ def prepare(
 ) -> Setup:
     """Do what all chains share, and find where they start if that is not given."""
     space = given or found_space(data, target, sampler, plan.seed, stages)
-    prepared = sampler.prepare(
-        target,
+    asked = Asked(
         None if space is None else space.considered,
         plan.seed,
         stages,
         chains=plan.chains if starts is None else 0,
         given=given is not None or space is None,
     )
+    prepared = sampler.prepare(target, asked)
     target.check_score()
     found = prepared.starts if starts is None else starts
     assert found is not None

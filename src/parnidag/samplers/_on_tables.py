@@ -15,8 +15,8 @@ from parnidag._util.checks import number, whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import Dag, drop_parents, take_parents
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import kernel
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Codes, Floats, Integers, int64
 from parnidag.samplers.base import Asked, Prepared, Sampler
 from parnidag.space.search import starting_graphs
@@ -28,15 +28,7 @@ from parnidag.target import Target
 
 @dataclass(frozen=True)
 class SamplerOnTables(Sampler):
-    """A sampler with tables of a search space: every node's parents are candidates, and at most one other.
-
-    Parameters
-    ----------
-    plus_one
-        Whether a node may take one parent from outside its candidates. None: if the tables then fit into `memory`.
-    memory
-        Bytes that the tables may take.
-    """
+    """A sampler with tables of a search space: every node's parents are candidates, and at most one other."""
 
     plus_one: bool | None = None
     memory: float = DEFAULT_MEMORY
@@ -51,10 +43,9 @@ class SamplerOnTables(Sampler):
 
     @property
     def table_memory(self) -> float:
-        """Bytes that the tables may take."""
         return float(self.memory)
 
-    def set_up(self, target: Target, asked: Asked) -> Prepared:
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Fill the tables of the search space; each chain starts at the best graph of a search of its own."""
         candidates = self.candidates(asked.considered)
         with asked.stages("tables"):
@@ -115,7 +106,6 @@ class GraphDraw(NamedTuple):
 
 
 def make_graph_draw(target: Target) -> GraphDraw:
-    """Return room for one graph."""
     n = target.n_nodes
     return GraphDraw(np.zeros((n, max(target.max_parents, 1)), np.int32), np.zeros(n, np.int64), np.zeros(n))
 

@@ -1,14 +1,14 @@
 """The contract of every sampler, and the state of one chain.
 
-A sampler is a frozen dataclass of settings, in a file of its own. `set_up` does once what all chains share and finds
+A sampler is a frozen dataclass of settings, in a file of its own. `prepare` does once what all chains share and finds
 where they start, `begin` gives a chain its own arrays, `advance` runs it in place. A chain is arrays alone: cut into
 segments of any length, on any worker, it makes the same draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -29,14 +29,8 @@ BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
 
 
-Stages = Callable[[str], AbstractContextManager[None]]
+Stages = Callable[[str], AbstractContextManager[object]]
 """Announces and times a stage of the set-up: ``with stages("tables"): …``."""
-
-
-@contextmanager
-def silent_stage(name: str) -> Iterator[None]:
-    """Announce nothing."""
-    yield
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,6 @@ class Chain:
 
     @property
     def iteration(self) -> int:
-        """Finished iterations."""
         return int(named(self.graph).now)
 
     @property
@@ -93,7 +86,6 @@ class Chain:
 
     @property
     def log_posterior(self) -> float:
-        """Log posterior of the present graph."""
         return float(named(self.graph).log_posterior)
 
     @property
@@ -110,7 +102,7 @@ class Asked:
     considered: Adjacency | None = None
     """The candidate parents of every node (parent × child), if there is a search space."""
     seed: int = 0
-    stages: Stages = silent_stage
+    stages: Stages = nullcontext
     chains: int = 0
     """For how many of them a start is wanted."""
     given: bool = True
@@ -120,7 +112,7 @@ class Asked:
 class Sampler:
     """What a run, a result and the command line ask of a sampler.
 
-    A sampler is a frozen dataclass of settings that has `set_up`, `begin`, `advance` and `totals`; the rest has
+    A sampler is a frozen dataclass of settings that has `prepare`, `begin`, `advance` and `totals`; the rest has
     defaults.
     """
 
@@ -150,20 +142,7 @@ class Sampler:
         """Return the iterations between stored draws when the user gives none: 100 per node, at least 5000."""
         return max(5000, 100 * n_nodes)
 
-    def prepare(
-        self,
-        target: Target,
-        considered: Adjacency | None = None,
-        seed: int = 0,
-        stages: Stages = silent_stage,
-        *,
-        chains: int = 0,
-        given: bool = True,
-    ) -> Prepared:
-        """Compute once what all chains share; the arguments are explained in `Asked`."""
-        return self.set_up(target, Asked(considered, seed, stages, chains, given))
-
-    def set_up(self, target: Target, asked: Asked) -> Prepared:
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Compute once what all chains share; refuse a space that the sampler has no use for."""
         raise NotImplementedError
 

@@ -24,13 +24,6 @@ load = loader("parnidag.samplers", NAMES.values())
 
 
 def named_sampler(word: str, **settings: Any) -> Sampler:
-    """Return the sampler of a word.
-
-    Examples
-    --------
-    >>> named_sampler("rev", probability=0.1).probability
-    0.1
-    """
     kind: Any = load(NAMES[word].rpartition(".")[2])
     sampler: Sampler = kind(**settings)
     return sampler

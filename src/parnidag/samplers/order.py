@@ -18,8 +18,8 @@ import numpy as np
 
 from parnidag.graphs.adjacency import random_topological_order
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
@@ -94,7 +94,6 @@ class OrderMCMC(DrawingSampler):
         return int(advance_order(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, in all and by kind."""
         return move_totals(MOVES, chain.own.walk.tried, chain.own.walk.accepted)
 
     def caveats(self, prepared: Prepared) -> list[str]:
@@ -139,7 +138,7 @@ class IterativeMCMC(OrderMCMC):
         super().__post_init__()
         check_expansion(self.by, self.threshold, self.max_candidates)
 
-    def set_up(self, target: Target, asked: Asked) -> Prepared:
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Grow the search space and fill its tables; the first chain starts at the best graph found."""
         with asked.stages("search space"):
             space = expand(
@@ -151,7 +150,7 @@ class IterativeMCMC(OrderMCMC):
                 most_candidates=None if self.max_candidates is None else int(self.max_candidates),
                 memory=self.table_memory,
             )
-        prepared = super().set_up(target, replace(asked, considered=space.considered))
+        prepared = super().prepare(target, replace(asked, considered=space.considered))
         assert space.best is not None
         starts = [space.best, *prepared.starts[1:]] if prepared.starts else None
         return replace(prepared, space=space, starts=starts)

@@ -26,12 +26,12 @@ import numpy as np
 
 from parnidag.graphs.adjacency import Adjacency, topological_order
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
-from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
+from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Chain, Prepared, move_totals
 from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
@@ -56,7 +56,7 @@ class PartitionState(NamedTuple):
     walk: PartitionArrays
     draws: DrawArrays
     graph: GraphDraw
-    reversal: ReversalArrays
+    reversal: Reversal
     reversals: Integers
     """Edge reversals tried and accepted."""
     integers: Integers
@@ -74,12 +74,8 @@ class PartitionMCMC(DrawingSampler):
 
     Parameters
     ----------
-    plus_one
-        Whether a node may take one parent from outside its candidates. None: if the tables then fit into `memory`.
-    memory
-        Bytes that the tables may take.
-    graph_every
-        Iterations between drawn graphs, over which edge probabilities are averaged; None: as many as there are nodes.
+    plus_one, memory, graph_every
+        As for `OrderMCMC`.
 
     Examples
     --------
@@ -90,7 +86,6 @@ class PartitionMCMC(DrawingSampler):
 
     @property
     def alternatives(self) -> list[str]:
-        """PARNI, whose moves cross other valleys."""
         return ["samplers.PARNI()"]
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
@@ -112,7 +107,6 @@ class PartitionMCMC(DrawingSampler):
         return int(advance_partition(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, in all and by kind."""
         walk, (tried, accepted) = chain.own.walk, chain.own.reversals
         counters = np.append(walk.tried, tried), np.append(walk.accepted, accepted)
         outside = float(chain.own.reversal.outside[0])
@@ -120,13 +114,7 @@ class PartitionMCMC(DrawingSampler):
 
 
 def layers(graph: Adjacency) -> Integers:
-    """Return the length of the longest path that ends in each node; the graph must be a DAG.
-
-    Examples
-    --------
-    >>> layers(np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], bool)).tolist()
-    [0, 1, 2]
-    """
+    """Return the length of the longest path that ends in each node; the graph must be a DAG."""
     order = topological_order(graph)
     assert order is not None
     level = np.zeros(len(graph), np.int64)

@@ -9,13 +9,13 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
-from parnidag.moves.reversal import Reversal, ReversalArrays, make_reversal, open_reversal, reversal_move
+from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
 from parnidag.samplers._on_tables import SamplerOnTables
 from parnidag.samplers.base import Chain, Prepared, move_totals
@@ -32,7 +32,7 @@ class ReversalState(NamedTuple):
     """One chain's arrays."""
 
     draws: DrawArrays
-    reversal: ReversalArrays
+    reversal: Reversal
     tried: Integers
     accepted: Integers
 
@@ -74,7 +74,6 @@ class REV(SamplerOnTables):
         number(self.probability, "probability", least=0, below=1, note=why)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
-        """Give a new chain its working memory and counters."""
         assert prepared.tables is not None
         chain.tables = prepared.tables
         tried, accepted = np.zeros((2, len(MIXED_MOVES)), np.int64)
@@ -91,7 +90,6 @@ class REV(SamplerOnTables):
         return move_totals(MIXED_MOVES, chain.own.tried, chain.own.accepted) | {"edge_reversal_outside": outside}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Return nothing: the law is the posterior over all graphs."""
         return []
 
 
@@ -128,7 +126,6 @@ def advance_reversal(
 
 @leaf
 def mixed_move(dag: Dag, probability: float) -> int:
-    """Choose an edge reversal with the given probability, else one of ADR's moves."""
     if happens(dag.rng, probability):
         return EDGE_REVERSAL
     return adr_move(dag)
@@ -136,7 +133,6 @@ def mixed_move(dag: Dag, probability: float) -> int:
 
 @leaf
 def mixed_step(dag: Dag, tables: Tables, rev: Reversal, move: int) -> bool:
-    """Try one move; True when the graph changed."""
     if move == EDGE_REVERSAL:
         return reversal_move(dag, tables, rev)
     return single_edge_step(dag, move)

@@ -10,8 +10,8 @@ import numpy as np
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -46,14 +46,13 @@ class _StructureSampler(Sampler):
         why = "since exchanges alone do not reach every graph"
         number(self.exchange, "exchange", least=0, below=1, what="a probability", note=why)
 
-    def set_up(self, target: Target, asked: Asked) -> Prepared:
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Prepare nothing: these samplers propose every edge, and start without any but those required."""
         if asked.considered is not None:
             raise ParnidagError(f"space is not used by {self.name}, which proposes every edge: leave it out")
         return Prepared(starts=[target.required] * asked.chains)
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
-        """Give a new chain its move counters."""
         chain.own = MoveCounts(*np.zeros((2, len(COUNTED)), np.int64))
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
@@ -61,11 +60,9 @@ class _StructureSampler(Sampler):
         return int(advance_structure(*chain.parts(target), chain.own, *settings, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, in all and by kind."""
         return move_totals(COUNTED, *chain.own)
 
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
         return {"name": self.name, "exchange": float(self.exchange)}
 
 

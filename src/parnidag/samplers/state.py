@@ -24,21 +24,8 @@ Arrays = dict[str, NDArray[Any]]
 
 def chain_state(chain: Chain) -> Arrays:
     """Return copies of all that a chain is made of and that cannot be made anew; its buffer of draws is empty."""
-    graph, recorder = chain.graph, chain.recorder
-    state: Arrays = {
-        "graph.edges": graph.edges[: named(graph).edge_count],
-        "graph.visits": graph.visits,
-        "graph.local": graph.local,
-        "graph.rng": graph.rng,
-        "graph.integers": graph.integers,
-        "graph.floats": graph.floats,
-        "recorder.best": recorder.best_codes[: named(recorder).best_count],
-        "recorder.integers": recorder.integers,
-        "recorder.floats": recorder.floats,
-    }
-    for path, arrays in _parts(chain.own, "own"):
-        state |= {f"{path}.{name}": getattr(arrays, name) for name in arrays.kept}
-    return {name: array.copy() for name, array in state.items()}
+    arrays = _lasting(chain, named(chain.graph).edge_count, named(chain.recorder).best_count)
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 def restored_chain(
@@ -51,24 +38,41 @@ def restored_chain(
     scratch: Scratch | None = None,
 ) -> Chain:
     """Return the chain that `chain_state` was taken from."""
-    arcs, best = state["graph.edges"], state["recorder.best"]
+    arcs = state["graph.edges"]
     adjacency = target.required.copy()
     adjacency[arcs >> 16, arcs & 0xFFFF] = True
     chain = new_chain(target, adjacency, 0, index, scratch)
     sampler.begin(target, prepared, chain, tune)
-    graph, recorder = chain.graph, chain.recorder
-    _fill(state, "graph.edges", graph.edges[: arcs.size])
-    graph.position[arcs >> 16, arcs & 0xFFFF] = np.arange(arcs.size)
-    _fill(state, "recorder.best", recorder.best_codes[: best.size])
-    for name in ("visits", "local", "rng", "integers", "floats"):
-        _fill(state, f"graph.{name}", getattr(graph, name))
-    graph.since[: arcs.size] = chain.iteration  # all edges are counted when a segment ends
-    for name in ("integers", "floats"):
-        _fill(state, f"recorder.{name}", getattr(recorder, name))
-    for path, arrays in _parts(chain.own, "own"):
-        for name in arrays.kept:
-            _fill(state, f"{path}.{name}", getattr(arrays, name))
+    for name, into in _lasting(chain, arcs.size, state["recorder.best"].size).items():
+        array = state[name]
+        if array.dtype != into.dtype or array.shape != into.shape:
+            raise ParnidagError(
+                f"checkpoint: {name} is {array.dtype} of shape {array.shape}, a chain of this run has {into.dtype} of "
+                f"shape {into.shape} there; start again with another checkpoint"
+            )
+        into[:] = array
+    chain.graph.position[arcs >> 16, arcs & 0xFFFF] = np.arange(arcs.size)
+    chain.graph.since[: arcs.size] = chain.iteration  # all edges are counted when a segment ends
     return chain
+
+
+def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
+    """Return the arrays that must outlive the process, or parts of them, for a graph and a best graph of some edges."""
+    graph, recorder = chain.graph, chain.recorder
+    arrays: Arrays = {
+        "graph.edges": graph.edges[:edges],
+        "graph.visits": graph.visits,
+        "graph.local": graph.local,
+        "graph.rng": graph.rng,
+        "graph.integers": graph.integers,
+        "graph.floats": graph.floats,
+        "recorder.best": recorder.best_codes[:best],
+        "recorder.integers": recorder.integers,
+        "recorder.floats": recorder.floats,
+    }
+    for path, own in _parts(chain.own, "own"):
+        arrays |= {f"{path}.{name}": getattr(own, name) for name in own.kept}
+    return arrays
 
 
 def _parts(own: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -85,13 +89,3 @@ def _parts(own: Any, path: str) -> Iterator[tuple[str, Any]]:
         inner = getattr(own, name)
         if isinstance(inner, tuple):
             yield from _parts(inner, f"{path}.{name}")
-
-
-def _fill(state: Arrays, name: str, into: NDArray[Any]) -> None:
-    array = state[name]
-    if array.dtype != into.dtype or array.shape != into.shape:
-        raise ParnidagError(
-            f"checkpoint: {name} is {array.dtype} of shape {array.shape}, a chain of this run has {into.dtype} of "
-            f"shape {into.shape} there; start again with another checkpoint"
-        )
-    into[:] = array

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
-from parnidag.kernels.declare import opener, struct_over
+from parnidag.kernels.declare import keeps, opener, struct_over
 from parnidag.kernels.jit import leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 
 NEVER, SUBSET = int64(0), int64(-1)

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO
-from parnidag.kernels.declare import first_numbers, opener, struct_over
+from parnidag.kernels.declare import first_numbers, keeps, opener, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.random import RandomState, below, choose, happens
 from parnidag.kernels.types import Bytes, Flags, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of

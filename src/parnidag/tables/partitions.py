@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, odds
-from parnidag.kernels.declare import closer, first_numbers, opener, size_of, struct_over
+from parnidag.kernels.declare import closer, first_numbers, keeps, opener, size_of, struct_over
 from parnidag.kernels.jit import kernel, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.types import Bytes, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
 from parnidag.tables.sums import HUGE, KEPT_DIGITS, counted, log_sum_hitting, share_of, subset_below, sum_of_ratios_at

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.dag import ONE, ZERO, Dag, arc, settle_counts
-from parnidag.kernels.declare import closer, first_numbers, opener, struct_over
+from parnidag.kernels.declare import closer, first_numbers, keeps, opener, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.types import Bytes, Codes, Flags, Floats, Integers, int64

@@ -21,9 +21,8 @@ import numpy as np
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
-from parnidag.kernels.declare import named, opener, struct_over
+from parnidag.kernels.declare import keeps, named, opener
 from parnidag.kernels.jit import entry, kernel, leaf, make_frame
-from parnidag.kernels.kept import keeps
 from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
 from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
@@ -74,7 +73,7 @@ MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
 
 
 @keeps("tried", "accepted")
-class MixtureArrays(NamedTuple):
+class Mixture(NamedTuple):
     """Weights and counters, in the order of `MOVES`."""
 
     frame: Bytes
@@ -85,11 +84,6 @@ class MixtureArrays(NamedTuple):
     """Steps made, and steps that changed the graph. PARNI counts its changes by itself."""
     burst: Integers
     """How often a move that tries one change is made in an iteration (1 entry)."""
-
-
-@struct_over
-class Mixture(MixtureArrays):
-    """The same as a struct."""
 
 
 open_mixture = opener(Mixture)
@@ -134,7 +128,7 @@ def make_mixture(
         listed = " and ".join(sorted(TABLED & weights.keys()))
         raise ParnidagError(f"moves: {listed} need tables of a search space, and there are none")
     pairs = target.n_nodes * (target.n_nodes - 1) // 2
-    mixture = MixtureArrays(
+    mixture = Mixture(
         frame=make_frame(),
         weights=np.array([weights.get(kind, 0.0) for kind in KINDS]),
         tried=np.zeros(len(KINDS), np.int64),
@@ -149,7 +143,6 @@ def make_mixture(
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
-    """Run at most `steps` iterations in place and return how many were made."""
     tables = () if chain.tables is None else chain.tables.arrays
     own = MixedArrays._make(() if arrays is None else arrays for arrays in chain.own)
     return int(advance_mixture(*chain.parts(target), tables, own, int64(steps)))
@@ -185,7 +178,6 @@ def mixture_totals(own: Any) -> dict[str, float]:
 
 @leaf
 def count_step(mixture: Mixture, kind: int, changed: bool) -> None:
-    """Count a step of a move."""
     mixture.tried[kind] += ONE
     mixture.accepted[kind] += changed
 
@@ -246,7 +238,6 @@ def open_any_tables(arrays: TableArrays | tuple[()], draws: DrawArrays) -> Table
 
 @kernel
 def next_kind(dag: Dag, mixture: Mixture) -> int:
-    """Choose the kind of the next iteration."""
     return choose(dag.rng, mixture.weights, COUNT)
 
 

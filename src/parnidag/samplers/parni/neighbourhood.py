@@ -77,7 +77,6 @@ def draw_directions(dag: Dag, run: Parni, i: int, j: int) -> None:
 
 @leaf
 def append_block(run: Parni, code: int, pair: bool) -> None:
-    """Note a sub-neighbourhood."""
     run.block_codes[run.blocks] = code
     run.block_pairs[run.blocks] = pair
     run.blocks += ONE
@@ -85,7 +84,6 @@ def append_block(run: Parni, code: int, pair: bool) -> None:
 
 @kernel
 def shuffle_blocks(dag: Dag, run: Parni) -> None:
-    """Put the blocks into uniformly random order."""
     codes, pairs = run.block_codes, run.block_pairs
     for last in range(run.blocks - ONE, 0, -1):
         chosen = below(dag.rng, int64(last + 1))

@@ -7,7 +7,7 @@ Its settings, and how a chain is set up and advanced. An iteration is in `algori
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,14 +17,7 @@ from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
 from parnidag.samplers.parni.adaptation import make_parni
-from parnidag.samplers.parni.mixture import (
-    MOVES,
-    TABLED,
-    advance_chain,
-    make_mixture,
-    mixture_totals,
-    move_weights,
-)
+from parnidag.samplers.parni.mixture import MOVES, TABLED, advance_chain, make_mixture, mixture_totals, move_weights
 from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.space.default import FEW_NODES
@@ -88,12 +81,9 @@ class PARNI(Sampler):
     tunes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for argument, allowed in (
-            ("kernel", ("gibbs", "printed")),
-            ("eta", ("symmetric", "paper")),
-            ("adapt", ("tune", "always")),
-        ):
-            one_of(getattr(self, argument), argument, allowed)
+        one_of(self.kernel, "kernel", ("gibbs", "printed"))
+        one_of(self.eta, "eta", ("symmetric", "paper"))
+        one_of(self.adapt, "adapt", ("tune", "always"))
         if self.target_evaluations is not None:
             number(self.target_evaluations, "target_evaluations", above=0, most=MOST_EVALUATIONS, note="or None")
         if self.kappa is not None:
@@ -112,7 +102,7 @@ class PARNI(Sampler):
         """Return the default number of iterations between draws: 20 per node, at least 500 and at most 10,000."""
         return max(500, min(20 * n_nodes, 10_000))
 
-    def set_up(self, target: Target, asked: Asked) -> Prepared:
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Find where each chain starts, grow the space that was not given, and compute the warm start π̃ (Appendix C).
 
         Without a space every node's candidates are all others, or none when that is too many.
@@ -129,7 +119,8 @@ class PARNI(Sampler):
         tables = None
         if TABLED & move_weights(self.moves, target.n_nodes).keys():
             with asked.stages("tables"):
-                tables = build_tables(target, shared_candidates(target, considered, found.all_seen()), plus_one=False)
+                candidates = shared_candidates(target, considered, [*found.graphs, *found.seen])
+                tables = build_tables(target, candidates, plus_one=False)
         with asked.stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
         return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
@@ -150,24 +141,17 @@ class PARNI(Sampler):
         chain.tables = prepared.tables
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        """Run at most `steps` iterations in place and return how many were made."""
         return advance_chain(target, chain, steps)
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return moves tried and accepted, in all and by kind; see `mixture_totals`."""
         return mixture_totals(chain.own)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
-        """Return ω."""
         return {"omega": named(chain.own.parni).omega} if chain.own.mixture.weights[0] > 0.0 else {}
 
     def describe(self) -> dict[str, object]:
-        """Return the settings in a form that JSON can hold."""
-        settings = asdict(self)
-        settings["target_evaluations"] = None if self.target_evaluations is None else float(self.target_evaluations)
-        settings["moves"] = self.moves if isinstance(self.moves, str) else dict(self.moves)
-        settings["kappa"] = None if self.kappa is None else float(self.kappa)
-        return {"name": self.name, **settings}
+        numbers = {"target_evaluations": self.target_evaluations, "kappa": self.kappa}
+        return super().describe() | {name: None if x is None else float(x) for name, x in numbers.items()}
 
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say that a chain which never stops adapting is exact in the limit only; else the law is the posterior."""

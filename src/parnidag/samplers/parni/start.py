@@ -61,24 +61,16 @@ CLIMB_KEY = 4
 
 @dataclass(frozen=True)
 class Initial:
-    """What the initialiser found."""
-
     graphs: list[Adjacency]
     """For every chain where it starts."""
     space: SearchSpace | None = None
     """The candidates of all chains together, with the best graph of all."""
-    seen: Adjacency | None = None
+    seen: tuple[Adjacency, ...] = ()
     """Edges that the mixture met often."""
-
-    def all_seen(self) -> list[Adjacency]:
-        """Return the starts and what was met often, as graphs whose edges may be turned round."""
-        return self.graphs if self.seen is None else [*self.graphs, self.seen]
 
 
 @dataclass(frozen=True)
 class Climb:
-    """Where a climb ends."""
-
     graph: Adjacency
     score: float
     seen: Floats
@@ -124,7 +116,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     return Initial(
         graphs,
         SearchSpace(target.names, wider, best.graph, best.score, spaces[0].rounds, time.perf_counter() - began),
-        seen,
+        (seen,),
     )
 
 
@@ -161,11 +153,7 @@ def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, 
 
 
 def walker_at(
-    target: Target,
-    graph: Adjacency,
-    tables: CandidateTables,
-    weights: dict[str, float],
-    key: tuple[int, int, int],
+    target: Target, graph: Adjacency, tables: CandidateTables, weights: dict[str, float], key: tuple[int, int, int]
 ) -> Chain:
     """Return a chain at a graph that makes the given moves, not PARNI's own, with random numbers of its own."""
     seed, chain, part = key
