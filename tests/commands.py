@@ -1,7 +1,5 @@
 """The command line without its work: a result that costs nothing, and calls that are only remembered."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What tests of executors share: a table, runs on it, pools of every kind, and a watch that kills workers."""
 
-from __future__ import annotations
-
 import os
 import signal
 from concurrent.futures import Executor, Future, ProcessPoolExecutor

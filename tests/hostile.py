@@ -1,7 +1,5 @@
 """Names, tables and files as only an enemy, or an unlucky user, would make them."""
 
-from __future__ import annotations
-
 import io
 import math
 from fractions import Fraction

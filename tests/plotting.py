@@ -1,7 +1,5 @@
 """Results made by hand, and what to look for on a drawn figure."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt

@@ -1,7 +1,5 @@
 """The command line: how it starts, what it prints and saves, and its agreement with the library."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Long runs on the command line: stopped by signals, resumed from checkpoints, in processes and on a cluster."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

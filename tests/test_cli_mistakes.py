@@ -1,7 +1,5 @@
 """Mistakes on the command line: one line each, before any work."""
 
-from __future__ import annotations
-
 import pytest
 from commands import one_line_error, remembered_calls, small_table
 

@@ -1,7 +1,5 @@
 """Words of the command line become options of the library."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

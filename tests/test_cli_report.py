@@ -1,7 +1,5 @@
 """`parnidag report` and `parnidag compare`, and the reports of the other commands, on real results and files."""
 
-from __future__ import annotations
-
 import webbrowser
 
 import numpy as np

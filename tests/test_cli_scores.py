@@ -1,7 +1,5 @@
 """Scores and interventions on the command line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

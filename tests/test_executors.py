@@ -2,8 +2,6 @@
 
 # ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 import warnings

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool

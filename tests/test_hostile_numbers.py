@@ -1,7 +1,5 @@
 """Numbers at the edge of double precision: a result that exact arithmetic confirms, or a clear refusal."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

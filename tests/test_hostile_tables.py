@@ -1,7 +1,5 @@
 """Files that are no tables, or not such as they claim to be: one clear line, no network, no code, bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Large graphs: memory is estimated and refused in time, arrays take memory only where written, maps stay readable."""
 
-from __future__ import annotations
-
 import math
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The moves and their mixtures: exact at n = 3 and 4, by their definition at 6 to 8, right by sampling, well kept."""
 
-from __future__ import annotations
-
 import functools
 import pickle
 from dataclasses import replace

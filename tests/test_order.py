@@ -1,7 +1,5 @@
 """Order MCMC against its own, order-weighted law, and its chains."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 

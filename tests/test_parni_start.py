@@ -1,7 +1,5 @@
 """The initialiser: does every chain start at a good graph, found with random numbers of its own?"""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

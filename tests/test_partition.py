@@ -1,7 +1,5 @@
 """Partition MCMC: exact at three and four nodes, and against enumeration by sampling."""
 
-from __future__ import annotations
-
 import functools
 
 import dags

@@ -1,7 +1,5 @@
 """The chains of partition MCMC: their state and sums, where they start, what they tell."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

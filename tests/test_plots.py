@@ -1,7 +1,5 @@
 """What all plots have in common: where they draw, what they leave alone, and words that fit and stay words."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Plots of chains: the lines, bars and dots are the data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex

@@ -1,7 +1,5 @@
 """Plots of edges: heat map, evidence, prior and posterior, two results."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

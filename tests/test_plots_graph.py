@@ -1,7 +1,5 @@
 """The layered graph: arrows from parents to children, as wide and dark as they are probable, names in their boxes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plots against a known graph: curves and distances are those of `parnidag.metrics`."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

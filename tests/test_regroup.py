@@ -1,7 +1,5 @@
 """Regroup: exact at n = 3 and 4, by its definition at 5 and 6, right by sampling, across modes."""
 
-from __future__ import annotations
-
 import functools
 
 import dags

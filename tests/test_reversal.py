@@ -1,7 +1,5 @@
 """The edge reversal move and REV: exact at n = 3 and 4, right by sampling at 4, 5 and 10, the same bits everywhere."""
 
-from __future__ import annotations
-
 import functools
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context

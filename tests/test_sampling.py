@@ -1,7 +1,5 @@
 """`sample` and `exact` from end to end: the right posterior, the same bits everywhere, honest errors."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

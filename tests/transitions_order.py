@@ -4,8 +4,6 @@ Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_order.py``, with the name 
 Every random decision of the production kernels is enumerated, see `transitions.py`; `test_order.py` judges the figures.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import sys

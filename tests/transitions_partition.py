@@ -5,18 +5,12 @@ twins may follow. Every random decision of the production kernels is enumerated,
 `test_partition.py` judges the figures.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import reference
 import reference_spaces as twin
 import transitions
