@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import parnidag
 from parnidag._util.files import write_csv
@@ -55,7 +56,8 @@ class Calls(list):
         return self.result
 
 
-def remembered_calls(monkeypatch):
+@pytest.fixture
+def calls(monkeypatch):
     """Let `parnidag.sample` and `parnidag.exact` do nothing but remember their calls, which are returned."""
     calls = Calls()
     calls.result = StubPosterior()
@@ -64,12 +66,12 @@ def remembered_calls(monkeypatch):
     return calls
 
 
-def small_table(folder, monkeypatch):
-    """Go to a folder and write a table of three nodes there; return its path."""
-    monkeypatch.chdir(folder)
-    path = folder / "data.csv"
-    simulation = simulate(3, 2, 50, 1)
-    write_csv(path, NODES, simulation.values)
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """The path of a table of three nodes, in the folder in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data.csv"
+    write_csv(path, NODES, simulate(3, 2, 50, 1).values)
     return path
 
 

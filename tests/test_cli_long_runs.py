@@ -155,32 +155,23 @@ def interrupt(script, *words, table, tmp_path):
     )
 
 
-@pytest.mark.parametrize("module", ["cyclopts", "rich.console", "numba"])
-def test_ctrl_c_during_an_import(module, table, tmp_path):
-    ended = interrupt(INTERRUPTED_IMPORT, module, table=table, tmp_path=tmp_path)
-    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("module", ["pandas._libs.pandas_parser", "numba._devicearray", "numpy.random._generator"])
-def test_ctrl_c_while_an_extension_loads(module, table, tmp_path):
-    """They would call the table unreadable, raise an ImportError, or forget it."""
-    ended = interrupt(INTERRUPTED_EXTENSION, module, table=table, tmp_path=tmp_path)
-    assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
-    "places",
+    ("script", "place"),
     [
-        "pandas:read_csv",
-        "parnidag.api:_prior_marginals",
-        "parnidag.run.setup:found_space",
-        "pandas:read_csv,parnidag.cli.process:_threads_end_soon",  # and once more, on the way out
+        *((INTERRUPTED_IMPORT, module) for module in ("cyclopts", "rich.console", "numba")),
+        # these would call the table unreadable, raise an ImportError, or forget it
+        (INTERRUPTED_EXTENSION, "pandas._libs.pandas_parser"),
+        (INTERRUPTED_EXTENSION, "numba._devicearray"),
+        (INTERRUPTED_EXTENSION, "numpy.random._generator"),
+        (INTERRUPTED_CALL, "pandas:read_csv"),
+        (INTERRUPTED_CALL, "parnidag.api:_prior_marginals"),
+        (INTERRUPTED_CALL, "parnidag.run.setup:found_space"),
+        # and once more, on the way out
+        (INTERRUPTED_CALL, "pandas:read_csv,parnidag.cli.process:_threads_end_soon"),
     ],
 )
-def test_ctrl_c_during_the_set_up(places, table, tmp_path):
-    ended = interrupt(INTERRUPTED_CALL, places, table=table, tmp_path=tmp_path)
+def test_ctrl_c_during_an_import_and_the_set_up(script, place, table, tmp_path):
+    ended = interrupt(script, place, table=table, tmp_path=tmp_path)
     assert (ended.returncode, ended.stderr) == (130, "parnidag: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -250,25 +241,6 @@ def test_a_dask_cluster_by_its_address(table, tmp_path):
     assert_same_run(expected, parnidag.load(path))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--processes", "0"], "--processes 0 must be 1 or more"),
-        (["--processes", "2", "--dask", "tcp://127.0.0.1:1"], "exclude each other"),
-        (
-            ["--dask", "nonsense://127.0.0.1"],
-            "--dask nonsense://127.0.0.1: write the address of the scheduler as tcp://host:port",
-        ),
-        (["--checkpoint", "no/such/folder/run.ckpt"], "--checkpoint no/such/folder/run.ckpt"),
-    ],
-)
-def test_mistakes(options, message, table, capsys):
-    assert cli.run(["sample", str(table), *options]) == 2
-    complaint = capsys.readouterr().err
-    assert message in complaint
-    assert complaint.count("\n") == 1
-
-
 def test_a_scheduler_that_does_not_answer(table, capsys, monkeypatch):
     monkeypatch.setattr("parnidag.cli.options.DASK_SECONDS", 0.5)
     assert cli.run(["sample", str(table), "--dask", "tcp://127.0.0.1:1"]) == 2
@@ -305,17 +277,3 @@ def test_a_grown_space_is_the_same_when_the_command_is_given_again(tmp_path, cap
     assert RunningOptions(checkpoint=tmp_path / "run.ckpt").seed(None) == seed
     assert isinstance(RunningOptions(checkpoint=tmp_path / "new.ckpt").seed(None), int)
     assert RunningOptions(checkpoint=tmp_path / "run.ckpt").seed(7) == 7
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--checkpoint", "run.html", "--report", "run.html"],
-        ["-o", "old.nc", "--start", "old.nc"],
-        ["-o", "old.nc", "--space", "old.nc"],
-    ],
-)
-def test_no_file_of_a_command_overwrites_another(options, table, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert cli.run(["sample", str(table), *options]) == 2
-    assert "would overwrite another file of this command" in capsys.readouterr().err

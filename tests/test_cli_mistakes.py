@@ -1,22 +1,13 @@
 """Mistakes on the command line: one line each, before any work."""
 
+# ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
+
 import pytest
-from commands import one_line_error, remembered_calls, small_table
+from commands import calls, one_line_error, table
 
 from parnidag import cli
 from parnidag.cli.screens import UsageError, error_line
 from parnidag.errors import DataError, ParnidagError
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    return remembered_calls(monkeypatch)
-
-
-@pytest.fixture
-def table(tmp_path, monkeypatch):
-    return small_table(tmp_path, monkeypatch)
-
 
 MISTAKES = [
     (["sampl"], "Unknown command"),
@@ -58,6 +49,19 @@ MISTAKES = [
     (["sample", "data.csv", "--edges-csv", "data.csv"], "would overwrite"),
     (["sample", "data.csv", "-o", "same.nc", "--edges-csv", "same.nc"], "would overwrite"),
     (["sample", "data.csv", "--quiet"], "--quiet"),
+    (["sample", "data.csv", "--alpha", "0.1"], "--alpha belongs to --space pc"),
+    (["sample", "data.csv", "--space", "ges"], "--space ges: use"),
+    (["sample", "data.csv", "--space", "missing.csv"], "missing.csv"),
+    (["sample", "data.csv", "--space", "missing.nc"], "missing.nc"),
+    (["sample", "data.csv", "--start", "full"], "--start full: use"),
+    (["sample", "data.csv", "--processes", "0"], "--processes 0 must be 1 or more"),
+    (["sample", "data.csv", "--processes", "2", "--dask", "tcp://127.0.0.1:1"], "exclude each other"),
+    (["sample", "data.csv", "--dask", "nonsense://127.0.0.1"], "--dask nonsense://127.0.0.1: write the address of the"),
+    (["sample", "data.csv", "--checkpoint", "no/such/folder/run.ckpt"], "--checkpoint no/such/folder/run.ckpt"),
+    (["sample", "data.csv", "--checkpoint", "run.html", "--report", "run.html"], "would overwrite another file"),
+    (["sample", "data.csv", "-o", "old.nc", "--start", "old.nc"], "would overwrite another file of this command"),
+    (["sample", "data.csv", "-o", "old.nc", "--space", "old.nc"], "would overwrite another file of this command"),
+    (["sample", "runs/draws=500.csv"], "parnidag: error: runs/draws=500.csv: file not found\n"),
     (["exact", "nowhere.csv"], "nowhere.csv: file not found"),
     (["exact", "data.csv", "--chains", "2"], "--chains"),
     (["simulate"], "--output"),
@@ -109,11 +113,6 @@ def test_errors_of_the_library_become_one_line(error, line, calls, table, capsys
 )
 def test_arguments_become_options_and_paths_and_names_stay(kind, message, more, line):
     assert error_line(kind(message, **more), {"max_parents", "kind", "truth"}) == line
-
-
-def test_a_path_that_looks_like_an_argument_is_shown_as_it_is(capsys):
-    assert cli.run(["sample", "runs/draws=500.csv"]) == 2
-    assert capsys.readouterr().err == "parnidag: error: runs/draws=500.csv: file not found\n"
 
 
 @pytest.mark.usefixtures("table")

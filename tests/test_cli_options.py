@@ -1,22 +1,14 @@
 """Words of the command line become options of the library."""
 
+# ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
+
 import numpy as np
 import pandas as pd
 import pytest
-from commands import remembered_calls, small_table
+from commands import calls, table
 
 import parnidag
 from parnidag import cli
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    return remembered_calls(monkeypatch)
-
-
-@pytest.fixture
-def table(tmp_path, monkeypatch):
-    return small_table(tmp_path, monkeypatch)
 
 
 @pytest.mark.usefixtures("table")
@@ -93,22 +85,6 @@ def test_an_earlier_result_gives_space_and_start(tmp_path, capsys):
     assert np.array_equal(first.space.considered, second.space.considered)
     assert "initialiser" in first.diagnostics().timings
     assert "initialiser" not in second.diagnostics().timings
-
-
-@pytest.mark.usefixtures("table", "calls")
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--alpha", "0.1"], "--alpha belongs to --space pc"),
-        (["--space", "ges"], "--space ges: use"),
-        (["--space", "missing.csv"], "missing.csv"),
-        (["--space", "missing.nc"], "missing.nc"),
-        (["--start", "full"], "--start full: use"),
-    ],
-)
-def test_mistaken_spaces_and_starts_are_named(words, message, capsys):
-    assert cli.run(["sample", "data.csv", *words]) == 2
-    assert message in capsys.readouterr().err
 
 
 def test_moves_reach_the_result_end_to_end(table, capsys):

@@ -1,5 +1,6 @@
 """Numbers at the edge of double precision: a result that exact arithmetic confirms, or a clear refusal."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -104,6 +105,20 @@ def local_score(score, moments, node, parents):
     return value, min(mixed, max(left, mixed / 10**6)) / gram[node][node]
 
 
+def summed_up(local):
+    """Edge probabilities and log evidence over all 25 graphs, from local scores by node and parents, with h = 1/3."""
+    graphs = list(all_dags(3))
+    weights = np.array(
+        [
+            math.fsum(local(node, tuple(np.flatnonzero(graph[:, node]).tolist())) for node in range(3))
+            + math.log(0.5) * graph.sum()
+            for graph in graphs
+        ]
+    )
+    law = np.exp(weights - weights.max())
+    return np.tensordot(law / law.sum(), np.array(graphs), 1), float(weights.max() + math.log(law.sum()))
+
+
 def exact_posterior(score, values):
     """Edge probabilities and log evidence of all 25 graphs, and how wrong double precision may make a local score."""
     moments = exact_moments(values)
@@ -113,19 +128,10 @@ def exact_posterior(score, values):
         for size in range(3)
         for parents in itertools.combinations([i for i in range(3) if i != node], size)
     }
-    graphs = list(all_dags(3))
-    weights = np.array(
-        [
-            math.fsum(found[node, tuple(np.flatnonzero(graph[:, node]).tolist())][0] for node in range(3))
-            + math.log(0.5) * graph.sum()  # h = 1/3
-            for graph in graphs
-        ]
-    )
-    law = np.exp(weights - weights.max())
-    evidence = float(weights.max() + math.log(law.sum()))
+    probabilities, evidence = summed_up(lambda node, parents: found[node, parents][0])
     # A few roundings of a sum of squares, beside what is left of it, once for every row.
     slack = len(values) * 32 * EPSILON / float(min(left for _, left in found.values()))
-    return np.tensordot(law / law.sum(), np.array(graphs), 1), evidence, slack
+    return probabilities, evidence, slack
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -248,18 +254,8 @@ def class_tables():
 def test_classes_of_every_shape(what):
     codes = class_tables()[what].astype(np.int64)
     posterior = parnidag.exact(Data(codes, kind="discrete"), score=scores.BDeu())
-    graphs = list(all_dags(3))
-    weights = np.array(
-        [
-            math.fsum(bdeu(codes, node, tuple(np.flatnonzero(graph[:, node]).tolist())) for node in range(3))
-            + math.log(0.5) * graph.sum()
-            for graph in graphs
-        ]
-    )
-    law = np.exp(weights - weights.max())
-    evidence = weights.max() + math.log(law.sum())
+    expected, evidence = summed_up(functools.partial(bdeu, codes))
     assert posterior.log_evidence == pytest.approx(evidence, rel=1e-11)
-    expected = np.tensordot(law / law.sum(), np.array(graphs), 1)
     np.testing.assert_allclose(posterior.edge_probabilities, expected, rtol=0, atol=1e-11 * abs(evidence))
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import NODES, one_line_error, small_table
+from commands import NODES, one_line_error, table  # noqa: F401
 from hostile import parquet_bytes, small_parquets, table_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -85,9 +85,9 @@ def test_files_that_are_something_else(tmp_path, suffix):
     assert (tmp_path / "unpickled").exists()  # the trap would have shown
 
 
+@pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("command", ["sample", "exact", "space", "truth"])
-def test_the_command_line_answers_in_one_line(tmp_path, monkeypatch, capsys, command):
-    small_table(tmp_path, monkeypatch)
+def test_the_command_line_answers_in_one_line(tmp_path, capsys, command):
     path = tmp_path / "hostile.csv"
     made_result(NODES).save("known.nc")
     words = {

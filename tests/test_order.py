@@ -45,11 +45,6 @@ def begin(target, considered, sampler=None, seed=1, plus_one=None):
 figures = functools.partial(script_figures, "transitions_order.py")
 
 
-@pytest.fixture(scope="module")
-def exact_figures():
-    return figures()
-
-
 CASES = [
     f"{prior}, {space}"
     for prior in ("free", "constrained", "one parent")
@@ -59,8 +54,8 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("move", [*MOVES, "mixture"])
-def test_every_move_leaves_the_law_of_orders_invariant(exact_figures, case, move):
-    found = exact_figures[case]
+def test_every_move_leaves_the_law_of_orders_invariant(case, move):
+    found = figures()[case]
     assert found["orders"] == (3 if "constrained" in case else 6)
     assert found["spread"] > 0.01  # a uniform law would forgive almost anything
     moved = found["moves"][move]
@@ -74,8 +69,8 @@ def test_every_move_leaves_the_law_of_orders_invariant(exact_figures, case, move
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_graphs_are_drawn_with_their_weight_times_the_number_of_their_orders(exact_figures, case):
-    found = exact_figures[case]
+def test_graphs_are_drawn_with_their_weight_times_the_number_of_their_orders(case):
+    found = figures()[case]
     assert found["graphs"] == found["possible"] > 1
     assert found["graph_law"] < 1e-12
     assert found["bias"] > 0.05  # which is not the posterior
