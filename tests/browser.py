@@ -3,8 +3,6 @@
 Where there is no browser, tests are skipped; with PARNIDAG_REQUIRE_BROWSER=1 in the environment they fail instead.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,18 +1,12 @@
-"""What tests of executors share: a table, runs on it, pools of every kind, and a watch that kills workers."""
+"""What tests of executors share: a table, runs on it, and a cluster."""
 
-from __future__ import annotations
-
-import os
-import signal
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
 
 import parnidag
 from parnidag import samplers
-from parnidag.run.progress import Progress
 
 TABLE = parnidag.simulate(nodes=6, edges=7, rows=80, seed=5).values
 QUICK = {"seed": 1, "draws": 30, "thin": 100, "chains": 3, "progress": False, "start": "empty"}
@@ -38,13 +32,6 @@ def expected():
 @pytest.fixture(scope="module")
 def expected_long():
     return parnidag.sample(TABLE, **LONG)
-
-
-@pytest.fixture(scope="module")
-def spawned():
-    """A user's pool of one process, which knows nothing of this one."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        yield pool
 
 
 @pytest.fixture(scope="module")
@@ -74,41 +61,3 @@ class Inline(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
-
-
-def failed(error):
-    future = Future()
-    future.set_exception(error)
-    return future
-
-
-class Watching(Progress):
-    """Notes what is said, and calls a function whenever a chain reports."""
-
-    def __init__(self, action):
-        self.notes, self.statuses, self._action = [], {}, action
-        self.reports = 0
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def update(self, status):
-        self.reports += 1
-        self.statuses[status.chain] = status
-        self._action(self)
-
-
-@pytest.fixture
-def watch(monkeypatch):
-    """Have a function called whenever a chain reports."""
-
-    def begin(action):
-        watching = Watching(action)
-        monkeypatch.setattr("parnidag.api.make_progress", lambda *_: watching)
-        return watching
-
-    return begin
-
-
-def kill(process):
-    os.kill(process, signal.SIGKILL)

@@ -1,7 +1,5 @@
 """Names, tables and files as only an enemy, or an unlucky user, would make them."""
 
-from __future__ import annotations
-
 import io
 import math
 from fractions import Fraction
@@ -14,49 +12,15 @@ from made_results import HOSTILE as OF_REPORTS
 from plotting import HOSTILE as OF_PLOTS
 from test_exports import HOSTILE as OF_EXPORTS
 
-NAMES = tuple(
-    dict.fromkeys(
-        name
-        for name in (
-            *OF_EXPORTS,
-            *OF_REPORTS,
-            *OF_PLOTS,
-            "e\u0301",  # é in two characters, and in one: names of two columns
-            "\u00e9",
-            "\u2126",  # ohm, and the same as a Greek letter
-            "\u03a9",
-            "\u202eevil",
-            "\u200b",
-            "a\u200bb",
-            "\x1b[31mred\x1b]0;title\x07",
-            "\x9b2J",
-            "x" * 1000,
-            "$\\frac{",
-            "+cmd|' /C calc'!A0",
-            "-2",
-            "@SUM(A1)",
-            "\r=1",
-            "a;=1+1",
-            "a,'+1",
-            "a\t=1",
-            "＝1",
-            "None",
-            "NA",
-            "inf",
-            "True",
-            "index",
-            "parent",
-            "child",
-            "a.1",
-            "\ufeffmark",
-            "\U0010ffff",
-            "a/b",
-            "..",
-            "_",
-        )
-        if name.strip()  # columns without a name are refused
-    )
-)
+MORE = (
+    "e\u0301¦\u00e9¦"  # é in two characters, and in one: names of two columns
+    "\u2126¦\u03a9¦"  # ohm, and the same as a Greek letter
+    "\u202eevil¦\u200b¦a\u200bb¦\x1b[31mred\x1b]0;title\x07¦\x9b2J¦" + "x" * 1000 + "¦"
+    "$\\frac{¦+cmd|' /C calc'!A0¦-2¦@SUM(A1)¦\r=1¦a;=1+1¦a,'+1¦a\t=1¦＝1¦None¦NA¦inf¦True¦"
+    "index¦parent¦child¦a.1¦\ufeffmark¦\U0010ffff¦a/b¦..¦_"
+).split("¦")
+NAMES = tuple(dict.fromkeys(name for name in (*OF_EXPORTS, *OF_REPORTS, *OF_PLOTS, *MORE) if name.strip()))
+"""Columns without a name are refused."""
 
 
 def table_for(names, rows=40, seed=1):

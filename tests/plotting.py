@@ -1,14 +1,11 @@
 """Results made by hand, and what to look for on a drawn figure."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
-from matplotlib import pyplot as plt
+from made_results import bare_record, packed
 from matplotlib.text import Text
 
 from parnidag.results.posterior import Posterior
-from parnidag.results.record import RunRecord, pack_graphs
 
 mpl.use("Agg")
 
@@ -34,47 +31,30 @@ def sampled(by_chain, nodes=None, draws=40, batches=8, batch=1000, seed=2, **cha
     rng = np.random.default_rng(seed)
     codes = np.flatnonzero(by_chain.any(axis=0)).astype(np.int32)
     kept = by_chain.reshape(chains, 1, -1)[:, :, codes]
-    counts = np.repeat(np.round(kept * batch).astype(np.int64), batches, axis=1)
-    present = rng.random((chains, draws, len(codes))) < kept
-    stored = present.reshape(chains * draws, len(codes))
-    flat = np.concatenate([np.zeros(0, np.int32), *(codes[row] for row in stored)])
-    index, offsets, edges = pack_graphs(flat, np.cumsum(stored.sum(axis=1)))
+    graphs = np.zeros((chains, draws, n * n), bool)
+    graphs[:, :, codes] = rng.random((chains, draws, len(codes))) < kept
     fields = {
         "nodes": tuple(nodes or names_of(n)),
         "log_posterior": -50.0 + rng.normal(size=(chains, draws)),
-        "graph_index": index.reshape(chains, draws),
-        "graph_offsets": offsets,
-        "graph_edges": edges,
         "edge_codes": codes,
-        "batch_counts": counts,
+        "batch_counts": np.repeat(np.round(kept * batch).astype(np.int64), batches, axis=1),
         "batch_iterations": np.full((chains, batches), batch),
-        "best_edges": np.zeros(0, np.int32),
-        "best_log_posterior": 0.0,
         "settings": {"thin": 25},
-        "prior_probabilities": np.where(np.eye(n, dtype=bool), 0.0, 0.1),
+        **packed(graphs.reshape(chains, draws, n, n)),
     }
-    return Posterior(RunRecord(**(fields | changes)))
+    return made(n, fields | changes)
 
 
 def exact(matrix, nodes=None, **changes):
     """An exact result without draws."""
     n = len(matrix)
-    return sampled(
-        np.zeros((1, n, n)),
-        nodes,
-        **{
-            "log_posterior": np.zeros((1, 0)),
-            "graph_index": np.zeros((1, 0), np.int64),
-            "graph_offsets": np.zeros(1, np.int64),
-            "graph_edges": np.zeros(0, np.int32),
-            "batch_counts": np.zeros((1, 0, 0), np.int64),
-            "batch_iterations": np.zeros((1, 0), np.int64),
-            "best_log_posterior": float("nan"),
-            "exact_probabilities": np.asarray(matrix, dtype=float),
-            "log_evidence": -10.0,
-            **changes,
-        },
-    )
+    fields = {"nodes": tuple(nodes or names_of(n)), "log_posterior": np.zeros((1, 0)), "log_evidence": -10.0}
+    return made(n, {**fields, "exact_probabilities": np.asarray(matrix, dtype=float), **changes})
+
+
+def made(n, fields):
+    prior = np.where(np.eye(n, dtype=bool), 0.0, 0.1)
+    return Posterior(bare_record(**({"prior_probabilities": prior} | fields)))
 
 
 def four_chains(matrix):
@@ -125,7 +105,3 @@ def _words(axes):
 
 def legend_texts(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def close_all():
-    plt.close("all")

@@ -1,13 +1,18 @@
 """Reports taken apart, as text and in a browser: what they hold, which edges they show, how well they can be read."""
 
+# ruff: noqa: F811 (a fixture is imported, and named again by the one that takes it)
+
 import html.parser
 import json
 
 import numpy as np
+import pytest
+from browser import browser  # noqa: F401
 from made_results import HOSTILE, exact_result, made_result
 
 from parnidag.report.build import render_report
 
+NAMES = ["rain", "soil_moisture", "sun", "heat", "bees", "flowers", "fruit", "harvest", "compost", "worms"]
 FORMULAS = (" =1+1", "'=2", "\uff1d3", "'' @4", "plain", "it's")
 
 SHOWN = """return Array.from(document.querySelectorAll("#graph g.edge"), (edge) =>
@@ -140,8 +145,15 @@ def overflows(page, width):
     return found > width or window != width
 
 
-def write_pages(result, folder):
-    """Write a report of a result, and of others that are odd in one way each."""
+@pytest.fixture(scope="module")
+def result():
+    return made_result(NAMES, draws=100, seed=3, edges=24)
+
+
+@pytest.fixture(scope="module")
+def files(result, tmp_path_factory):
+    """Reports of a result, and of others that are odd in one way each."""
+    folder = tmp_path_factory.mktemp("reports")
     many = made_result([f"V{k}" for k in range(100)], draws=20, edges=400)
     return {
         "plain": result.report(folder / "plain.html", title="What feeds the harvest"),
@@ -152,3 +164,8 @@ def write_pages(result, folder):
         "many": many.report(folder / "many.html"),
         "formulas": made_result(FORMULAS, edges=15).report(folder / "formulas.html"),
     }
+
+
+@pytest.fixture
+def page(browser, files):
+    return browser.open(files["plain"])

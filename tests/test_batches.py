@@ -1,7 +1,5 @@
 """Tables read in batches: the same statistics as in memory, however they are cut, and the same refusals."""
 
-from __future__ import annotations
-
 import copy
 import subprocess
 import sys

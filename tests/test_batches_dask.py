@@ -1,7 +1,5 @@
 """Dask data frames: partitions are summed up where they are, and only the sums travel."""
 
-from __future__ import annotations
-
 import pickle
 
 import dask

@@ -1,7 +1,5 @@
 """Scores, skeletons and posteriors of tables read in batches are those of the table in memory; so are files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

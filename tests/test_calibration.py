@@ -1,7 +1,5 @@
 """Simulation-based calibration: the truth is one more draw from its posterior, and twins that are not are found out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dags import all_dags, edge_probabilities_of

@@ -1,10 +1,9 @@
 """Scores and interventions on the command line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
+from commands import one_line_error
 
 import parnidag
 from parnidag.cli import app as cli
@@ -81,6 +80,4 @@ def test_interventions_take_a_column_away():
 )
 def test_what_makes_no_sense_is_refused_in_one_line(arguments, words, capsys):
     assert cli.run(["sample", *arguments, *SHORT]) == 2
-    error = capsys.readouterr().err
-    assert words in error
-    assert error.count("\n") == 1
+    assert words in one_line_error(capsys.readouterr())

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 import warnings
@@ -12,19 +10,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from executor_cases import (
-    LONG,
-    QUICK,
-    TABLE,
-    Inline,
-    client,
-    cluster,
-    expected,
-    expected_long,
-    many_segments,
-    quick,
-    spawned,
-)
+from executor_cases import LONG, QUICK, TABLE, Inline, client, cluster, expected, expected_long, many_segments, quick
 from judging import assert_same_run
 from threadpoolctl import threadpool_info
 
@@ -34,12 +20,15 @@ from parnidag._util.cores import usable_cores
 from parnidag.errors import ParnidagError
 from parnidag.run import pools, workers
 
+
+@pytest.fixture(scope="module")
+def spawned():
+    """A user's pool of one process, which knows nothing of this one."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
 # ── the same bits ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_threads_of_the_users(expected):
-    with ThreadPoolExecutor(2) as pool:
-        assert_same_run(expected, quick(pool))
 
 
 def test_an_executor_in_this_process_is_sent_no_work(expected, monkeypatch):
@@ -47,10 +36,10 @@ def test_an_executor_in_this_process_is_sent_no_work(expected, monkeypatch):
     assert_same_run(expected, quick(Inline()))
 
 
-@pytest.mark.parametrize("kind", ["spawned", "processes", "loky", "client", "executor of a client"])
-def test_processes_and_clusters(expected, request, kind):
-    if kind == "loky":
-        with pytest.importorskip("loky").ProcessPoolExecutor(1) as pool:
+@pytest.mark.parametrize("kind", ["threads", "spawned", "processes", "loky", "client", "executor of a client"])
+def test_pools_and_clusters(expected, request, kind):
+    if kind in ("threads", "loky"):
+        with ThreadPoolExecutor(2) if kind == "threads" else pytest.importorskip("loky").ProcessPoolExecutor(1) as pool:
             assert_same_run(expected, quick(pool))
         return
     if kind == "processes":

@@ -2,35 +2,60 @@
 
 # ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
 
-from __future__ import annotations
-
 import os
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import signal
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
 
 import pytest
-from executor_cases import (
-    LONG,
-    QUICK,
-    TABLE,
-    Inline,
-    client,
-    cluster,
-    expected,
-    expected_long,
-    failed,
-    kill,
-    many_segments,
-    quick,
-    watch,
-)
+from executor_cases import LONG, QUICK, TABLE, Inline, client, cluster, expected, expected_long, many_segments, quick
 from judging import assert_same_run
 
 import parnidag
 from parnidag.errors import ParnidagError, StoppedWarning
 from parnidag.run import pools
+from parnidag.run.progress import Progress
+
+
+def failed(error):
+    future = Future()
+    future.set_exception(error)
+    return future
+
+
+class Watching(Progress):
+    """Notes what is said, and calls a function whenever a chain reports."""
+
+    def __init__(self, action):
+        self.notes, self.statuses, self._action = [], {}, action
+        self.reports = 0
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def update(self, status):
+        self.reports += 1
+        self.statuses[status.chain] = status
+        self._action(self)
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    """Have a function called whenever a chain reports."""
+
+    def begin(action):
+        watching = Watching(action)
+        monkeypatch.setattr("parnidag.api.make_progress", lambda *_: watching)
+        return watching
+
+    return begin
+
+
+def kill(process):
+    os.kill(process, signal.SIGKILL)
+
 
 # ── workers that die ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -16,38 +14,12 @@ from parnidag._util.files import replacing, write_atomically
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph, as_graph
 
-HOSTILE = (
-    'say "hi"',
-    "two\nlines",
-    "tab\there",
-    "carriage\rreturn",
-    "Grüße → 😀",
-    "",
-    " spaces ",
-    "<script>alert(1)</script>",
-    "&amp;",
-    "=cmd()|' /C calc'!A0",
-    "'=1+1",
-    "'plain",
-    "\t=1",
-    "-1",
-    "+x",
-    "@x",
-    "1",
-    "NaN",
-    "back\\slash\\",
-    'end\\"',
-    "a,b;c",
-    "x:y",
-    "[1]",
-    "{}%s",
-    "node",
-    "digraph",
-    "// no comment",
-    "# no comment",
-    "line\u2028separator",
-    "next\x85line",
+IN_ONE_LINE = (
+    'say "hi"¦two\nlines¦tab\there¦carriage\rreturn¦Grüße → 😀¦¦ spaces ¦<script>alert(1)</script>¦&amp;¦'
+    "=cmd()|' /C calc'!A0¦'=1+1¦'plain¦\t=1¦-1¦+x¦@x¦1¦NaN¦back\\slash\\¦end\\\"¦a,b;c¦x:y¦[1]¦{}%s¦node¦digraph¦"
+    "// no comment¦# no comment¦line\u2028separator¦next\x85line"
 )
+HOSTILE = tuple(IN_ONE_LINE.split("¦"))
 
 
 def hostile_graph(kind="dag", probabilities=True):

@@ -1,7 +1,5 @@
 """Checkpoints that were damaged, or are something else: refused in one line, and left as they are."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

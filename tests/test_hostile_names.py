@@ -1,7 +1,5 @@
 """Column names of every kind go through everything, come back exactly, and are never taken for anything but text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

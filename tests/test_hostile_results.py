@@ -1,7 +1,5 @@
 """Files that are no results, or damaged ones: each is refused in one line, and none ends the process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Interventions: every form gives the same rows, every mistake its own refusal, and sums over some rows are exact."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

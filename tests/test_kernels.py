@@ -1,7 +1,5 @@
 """The compiled state against recomputation, and one chain against itself in every other form."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Partition MCMC: exact at three and four nodes, and against enumeration by sampling."""
 
-from __future__ import annotations
-
 import functools
 
 import dags
@@ -43,16 +41,6 @@ def begin(target, considered, start=None, **settings):
 figures = functools.partial(script_figures, "transitions_partition.py")
 
 
-@pytest.fixture(scope="module")
-def three_nodes():
-    return figures("3")
-
-
-@pytest.fixture(scope="module")
-def four_nodes():
-    return figures("4")
-
-
 PRIORS = ("free", "constrained", "one parent", "an unlikely parent", "a hopeless parent")
 SPACES = ("full", "plus one", "extras only", "candidates only")
 GRAPHS = {"free, full": (13, 25), "constrained, full": (4, 6), "one parent, full": (13, 16), "free, plus one": (13, 25)}
@@ -69,8 +57,8 @@ def assert_exact(moved):
 @pytest.mark.parametrize("move", [*MOVES, "mixture"])
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("prior", PRIORS)
-def test_every_move_leaves_the_law_of_partitions_invariant(three_nodes, prior, space, move):
-    found = three_nodes[f"{prior}, {space}"]
+def test_every_move_leaves_the_law_of_partitions_invariant(prior, space, move):
+    found = figures("3")[f"{prior}, {space}"]
     assert (found["partitions"], found["graphs"]) == GRAPHS.get(
         f"{prior}, {space}", (found["partitions"], found["graphs"])
     )
@@ -83,8 +71,8 @@ def test_every_move_leaves_the_law_of_partitions_invariant(three_nodes, prior, s
 
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("prior", PRIORS)
-def test_drawn_graphs_follow_the_posterior_exactly(three_nodes, prior, space):
-    found = three_nodes[f"{prior}, {space}"]
+def test_drawn_graphs_follow_the_posterior_exactly(prior, space):
+    found = figures("3")[f"{prior}, {space}"]
     assert found["drawn"] < 1e-12
     assert found["reversed"] < 1e-12
 
@@ -92,13 +80,13 @@ def test_drawn_graphs_follow_the_posterior_exactly(three_nodes, prior, space):
 @pytest.mark.parametrize("move", [*PARTITION_MOVES, "mixture"])
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("prior", ["free", "constrained"])
-def test_every_move_is_exact_with_four_nodes_too(four_nodes, prior, space, move):
-    found = four_nodes[f"{prior}, {space}"]
+def test_every_move_is_exact_with_four_nodes_too(prior, space, move):
+    found = figures("4")[f"{prior}, {space}"]
     assert_exact(found["moves"][move])
     assert found["moves"][move]["moves"] > 0.04
     assert found["moves"]["mixture"]["irreducible"]
-    assert four_nodes["free, full"]["partitions"] == 75
-    assert four_nodes["free, full"]["graphs"] == 543
+    assert figures("4")["free, full"]["partitions"] == 75
+    assert figures("4")["free, full"]["graphs"] == 543
 
 
 @pytest.mark.parametrize(

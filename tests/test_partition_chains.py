@@ -1,9 +1,7 @@
-"""The chains of partition MCMC: their state and sums, where they start, what they tell."""
+"""The chains of partition MCMC, and what they have in common with those of order MCMC."""
 
-from __future__ import annotations
-
+import functools
 import math
-from dataclasses import replace
 
 import dags
 import numpy as np
@@ -12,7 +10,7 @@ import reference
 import reference_spaces as twin
 from judging import SMALLEST_P, chain_probabilities, smallest_p_value
 from space_cases import CONSTRAINED, assert_cuts_do_not_change_a_bit, exact_laws, make_target
-from test_kernels import assert_state_is_consistent
+from test_order import graph_in_step
 from test_partition import LOST_DIGITS, MOVES, begin, quick
 from test_sums import build, far_apart, rewritten
 
@@ -21,10 +19,11 @@ from parnidag import EdgePrior, ParnidagError
 from parnidag.kernels import random as _random
 from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
-from parnidag.kernels.score_cache import make_scratch
+from parnidag.samplers import OrderMCMC
 from parnidag.samplers.partition import PartitionMCMC, held_graph, layers
 from parnidag.tables.arrays import draw_arrays, open_tables
 from parnidag.tables.build import build_tables
+from parnidag.tables.orders import MOVES as ORDER_MOVES
 from parnidag.tables.partition_moves import MOVE_WEIGHTS, decide, list_changed, partition_step, propose
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
 from parnidag.tables.partitions import (
@@ -35,16 +34,11 @@ from parnidag.tables.partitions import (
     value_after,
     value_all,
 )
-from parnidag.target import lay_graph
 
 
 @pytest.fixture(scope="module")
 def table():
     return parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
-
-
-def test_segment_lengths_and_processes_do_not_change_a_bit(table, monkeypatch):
-    assert_cuts_do_not_change_a_bit(quick, table, monkeypatch)
 
 
 def assert_partition_is_consistent(walk, sets):
@@ -69,15 +63,7 @@ def test_graph_and_partition_stay_consistent(table, prior, plus_one):
     seen, partitions = set(), set()
     for k in range(60):
         sampler.advance(target, chain, 100 + k % 3)
-        adjacency = chain.graph.position != -1
-        assert chain.log_posterior == pytest.approx(target.log_posterior(adjacency), rel=1e-12)
-        fresh = target.empty_graph()
-        lay_graph(target.problem, fresh, make_scratch(9, target.max_parents, 2), adjacency)
-        # the tables factorise in another order than single scores do
-        assert chain.graph.local == pytest.approx(fresh.local, rel=1e-12)
-        assert_state_is_consistent(target, replace(chain, graph=chain.graph._replace(local=fresh.local)))
-        outside = adjacency & ~considered & ~target.required
-        assert outside.sum(axis=0).max() <= int(plus_one)
+        adjacency = graph_in_step(target, chain, considered, plus_one)
         walk = chain.own.walk
         assert_partition_is_consistent(walk, sets)
         if chain.iteration % 3 == 0:  # the partition has just been taken from the graph
@@ -162,52 +148,6 @@ def test_values_are_right_whatever_the_range_of_scores(name, far):
     assert_partition_is_consistent(walk, sets)
 
 
-def test_constraints_hold_in_every_draw(table):
-    posterior = quick(table, prior=CONSTRAINED, draws=400, thin=9)
-    graphs = posterior.graphs.reshape(-1, 9, 9)
-    assert graphs[:, 0, 1].all()
-    assert graphs[:, 5, 3].all()
-    assert not graphs[:, 2, 4].any()
-    assert not graphs[:, 7, 0].any()
-    assert graphs.sum(axis=1).max() == 3
-    assert posterior.best.log_posterior >= posterior.log_posterior.max() - 1e-9
-
-
-def test_edge_counts_are_those_of_the_kept_iterations(table):
-    posterior = quick(table, sampler=PartitionMCMC(graph_every=3), draws=700, thin=1, tune=300, chains=2)
-    assert (posterior.record.batch_iterations.sum(axis=1) == 700).all()
-    assert chain_probabilities(posterior) == pytest.approx(posterior.graphs.mean(axis=1), abs=1e-14)
-    changed = (posterior.graphs[:, 1:] != posterior.graphs[:, :-1]).any(axis=(2, 3))
-    assert len(np.unique(np.nonzero(changed)[1] % 3)) == 1  # a new graph comes every third iteration, at no other
-
-
-def test_the_smallest_and_the_most_constrained_problems_work():
-    two = reference.small_values(2)
-    graphs, posterior, _ = exact_laws(two, EdgePrior(), None, None)
-    found = quick(two, chains=16, draws=500, thin=20)
-    assert smallest_p_value(chain_probabilities(found), dags.edge_probabilities_of(graphs, posterior)) > SMALLEST_P
-    three = reference.small_values(3)
-    for plus_one in (True, False):
-        sampler = PartitionMCMC(plus_one=plus_one)
-        assert not quick(three, prior=EdgePrior(max_parents=0), sampler=sampler, thin=3).graphs.any()
-        everything = EdgePrior(required=[(0, 1), (0, 2), (1, 2)])  # one graph, one partition
-        graphs = quick(three, prior=everything, sampler=sampler, thin=3).graphs
-        assert (graphs == np.triu(np.ones((3, 3), bool), 1)).all()
-        empty = EdgePrior(forbidden=~np.eye(3, dtype=bool))
-        assert not quick(three, prior=empty, sampler=sampler, thin=3).graphs.any()
-
-
-def test_the_reader_is_told_of_the_space(table):
-    assert quick(table).settings["caveats"] == []
-    part = quick(table, space=np.eye(9, k=1), sampler=PartitionMCMC(plus_one=False))
-    assert len(part.settings["caveats"]) == 1
-    assert "search space" in part.settings["caveats"][0]
-    for move in MOVES:
-        acceptance = part.record.statistics[f"{move}_acceptance"]
-        assert acceptance.shape == (4,)
-        assert ((acceptance >= 0.0) & (acceptance < 1.0)).all()
-
-
 # --- where a chain starts -------------------------------------------------------------------------------------------
 
 
@@ -260,20 +200,90 @@ def test_a_chain_starts_at_the_partition_of_what_the_tables_hold(table, plus_one
     assert reduced > 3
 
 
-def test_a_start_outside_the_space_leaves_no_trace_in_the_draws(table):
+# --- as those of order MCMC -----------------------------------------------------------------------------------------
+
+both = pytest.mark.parametrize("kind", [OrderMCMC, PartitionMCMC])
+
+
+@both
+def test_segment_lengths_and_processes_do_not_change_a_bit(kind, table, monkeypatch):
+    assert_cuts_do_not_change_a_bit(functools.partial(quick, sampler=kind()), table, monkeypatch)
+
+
+@both
+def test_constraints_hold_in_every_draw(kind, table):
+    posterior = quick(table, prior=CONSTRAINED, sampler=kind(), draws=400, thin=9)
+    graphs = posterior.graphs.reshape(-1, 9, 9)
+    assert graphs[:, 0, 1].all()
+    assert graphs[:, 5, 3].all()
+    assert not graphs[:, 2, 4].any()
+    assert not graphs[:, 7, 0].any()
+    assert graphs.sum(axis=1).max() == 3
+    target = make_target(table, CONSTRAINED)
+    for chain, draw in ((0, 0), (3, 399)):
+        expected = target.log_posterior(posterior.graph_at(chain, draw))
+        assert posterior.log_posterior[chain, draw] == pytest.approx(expected, rel=1e-12)
+    best = posterior.best
+    target.check_graph(best.adjacency, "best")
+    assert best.log_posterior == pytest.approx(target.log_posterior(best.adjacency), rel=1e-12)
+    assert best.log_posterior >= posterior.log_posterior.max() - 1e-9
+
+
+@both
+def test_edge_counts_are_those_of_the_kept_iterations(kind, table):
+    posterior = quick(table, sampler=kind(graph_every=3), draws=700, thin=1, tune=300, chains=2)
+    assert (posterior.record.batch_iterations.sum(axis=1) == 700).all()
+    assert chain_probabilities(posterior) == pytest.approx(posterior.graphs.mean(axis=1), abs=1e-14)
+    changed = (posterior.graphs[:, 1:] != posterior.graphs[:, :-1]).any(axis=(2, 3))
+    assert len(np.unique(np.nonzero(changed)[1] % 3)) == 1  # a new graph comes every third iteration, at no other
+
+
+@both
+def test_the_smallest_and_the_most_constrained_problems_work(kind):
+    two = reference.small_values(2)
+    graphs, posterior, weighted = exact_laws(two, EdgePrior(), None, None)
+    expected = dags.edge_probabilities_of(graphs, weighted if kind is OrderMCMC else posterior)
+    found = quick(two, sampler=kind(), chains=16, draws=500, thin=20)
+    assert smallest_p_value(chain_probabilities(found), expected) > SMALLEST_P
+    three = reference.small_values(3)
+    for plus_one in (True, False):
+        sampler = kind(plus_one=plus_one)
+        assert not quick(three, prior=EdgePrior(max_parents=0), sampler=sampler, thin=3).graphs.any()
+        everything = EdgePrior(required=[(0, 1), (0, 2), (1, 2)])  # one graph, one order, one partition
+        graphs = quick(three, prior=everything, sampler=sampler, thin=3).graphs
+        assert (graphs == np.triu(np.ones((3, 3), bool), 1)).all()
+        empty = EdgePrior(forbidden=~np.eye(3, dtype=bool))
+        assert not quick(three, prior=empty, sampler=sampler, thin=3).graphs.any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "moves", "always"), [(OrderMCMC, ORDER_MOVES, ["number of orders"]), (PartitionMCMC, MOVES, [])]
+)
+def test_the_reader_is_told_of_law_and_space(kind, moves, always, table):
+    everything = quick(table, sampler=kind())
+    part = quick(table, space=np.eye(9, k=1), sampler=kind(plus_one=False))
+    for found, words in ((everything, always), (part, [*always, "search space"])):
+        assert all(word in said for word, said in zip(words, found.settings["caveats"], strict=True))
+    for move in moves:
+        acceptance = everything.record.statistics[f"{move}_acceptance"]
+        assert acceptance.shape == (4,)
+        assert ((acceptance > 0.0) & (acceptance < 1.0)).all()
+
+
+@both
+def test_a_start_outside_the_space_leaves_no_trace_in_the_draws(kind, table):
     start = np.triu(np.ones((9, 9), bool), 1)
-    options = {"space": np.eye(9, k=1), "sampler": PartitionMCMC(plus_one=False), "start": start}
+    options = {"space": np.eye(9, k=1), "sampler": kind(plus_one=False), "start": start}
     graphs = quick(table, tune=0, thin=1, draws=5, **options).graphs.reshape(-1, 9, 9)
     assert not graphs[:, (np.eye(9, k=1) + np.eye(9, k=-1)) == 0].any()
 
 
-# --- settings -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{"graph_every": 0}, {"graph_every": 2.5}, {"plus_one": "yes"}, {"memory": 0}])
-def test_settings_are_checked(options):
-    with pytest.raises(ParnidagError, match=next(iter(options))):
-        PartitionMCMC(**options)
+@both
+def test_settings_are_checked(kind):
+    wrong = {"graph_every": (0, 2.5, True), "plus_one": (2, "yes"), "memory": (0, "2 GB", float("nan"))}
+    for name, value in ((name, value) for name, values in wrong.items() for value in values):
+        with pytest.raises(ParnidagError, match=name):
+            kind(**{name: value})
 
 
 def test_settings_are_described():

@@ -1,7 +1,5 @@
 """Plots of chains: the lines, bars and dots are the data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -86,12 +84,6 @@ def test_a_chain_in_a_worse_mode_has_low_ranks():
     np.testing.assert_allclose(counts, [[0, 0, 25, 25], [25, 25, 0, 0]])
 
 
-@pytest.mark.parametrize("bins", [1, 2.5, True, "20"])
-def test_a_wrong_number_of_bars_is_refused(bins):
-    with pytest.raises(ParnidagError, match=r"^bins must be a whole number, 2 or more"):
-        plots.rank(sampled(four_chains(upper(5))), bins=bins)
-
-
 # ── number of edges ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -167,23 +159,6 @@ def test_which_edges_run():
     posterior = sampled(chains)
     assert legend_texts(plots.running(posterior, count=2))[:2] == ["V1 → V3", "V1 → V4"]
     assert legend_texts(plots.running(posterior, "uncertain", count=2))[:2] == ["V1 → V2", "V1 → V3"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"edges": "best"}, "^edges must be one of 'worst', 'uncertain', got 'best'"),
-        ({"edges": []}, "^edges: must be a list"),
-        ({"edges": [("V1", "V9")]}, "^edges: there is no node 'V9'"),
-        ({"edges": [("V1",)]}, "^edges: each must be a .parent, child. pair"),
-        ({"edges": ["V1"]}, "^edges: each must be a .parent, child. pair"),
-        ({"edges": [("V1", "V1")]}, "^edges: an edge joins two nodes"),
-        ({"count": 0}, "^count must be a whole number, 1 or more"),
-    ],
-)
-def test_wrong_edges_are_refused(arguments, message):
-    with pytest.raises(ParnidagError, match=message):
-        plots.running(moving(), **arguments)
 
 
 def test_rare_edges_and_runs_without_edges_are_refused():

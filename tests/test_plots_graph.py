@@ -1,7 +1,5 @@
 """The layered graph: arrows from parents to children, as wide and dark as they are probable, names in their boxes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +9,6 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from plotting import boxes_of, exact, names_of, sampled, texts_of, upper
 
 from parnidag import plots
-from parnidag.errors import ParnidagError
 
 
 def nodes_and_arrows(ax, nodes):
@@ -137,9 +134,3 @@ def test_sizes_settle_in_one_drawing():
     ax.figure.canvas.draw()
     ax.figure.canvas.draw()
     assert not ax.figure.stale
-
-
-@pytest.mark.parametrize("threshold", [0, -0.1, 1.5, "0.5", True, None])
-def test_a_wrong_threshold_is_refused(threshold):
-    with pytest.raises(ParnidagError, match=r"^threshold must be a number above 0 and at most 1"):
-        plots.graph(exact(np.zeros((3, 3))), threshold=threshold)

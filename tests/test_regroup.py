@@ -1,10 +1,7 @@
 """Regroup: exact at n = 3 and 4, by its definition at 5 and 6, right by sampling, across modes."""
 
-from __future__ import annotations
-
 import functools
 
-import dags
 import numpy as np
 import pytest
 import reference
@@ -13,8 +10,8 @@ from plain_python import digest_of, plain_value, script_figures
 from reference_moves import allowed
 from scipy import stats
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
-from test_moves import PRIORS, enumerated
-from test_reversal import NUMBER_OF_GRAPHS, SPACES, assert_exact
+from test_moves import PRIORS, assert_exact, p_values
+from test_reversal import NUMBER_OF_GRAPHS, SPACES, some_candidates
 from transitions_moves import random_case
 from transitions_regroup import Definition
 
@@ -236,39 +233,15 @@ def test_compiled_steps_change_the_parents_of_the_group_alone_and_never_close_a_
 # sampling
 
 
-def p_values(nodes, prior, seed=1, **options):
-    """Sample with the help of ADR, and compare edges and whole graphs with enumeration."""
-    values = reference.small_values(nodes)
-    graphs, posterior = enumerated(values, PRIORS[prior])
-    found = parnidag.sample(
-        values,
-        prior=PRIORS[prior],
-        sampler=ALONE,
-        seed=seed,
-        progress=False,
-        **{
-            "start": "empty",
-            "space": 1 - np.eye(nodes),
-            "chains": 16,
-            "draws": 400,
-            "thin": 60,
-            "tune": 2000,
-            **options,
-        },
-    )
-    edges = smallest_p_value(chain_probabilities(found), dags.edge_probabilities_of(graphs, posterior))
-    return edges, graph_p_value(found.graphs, graphs, posterior)
-
-
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("nodes", [4, 5])
 def test_few_nodes_against_enumeration(nodes, prior):
-    assert min(p_values(nodes, prior)) > SMALLEST_P
+    assert min(p_values(ALONE, nodes, prior, thin=60, tune=2000)) > SMALLEST_P
 
 
 def test_narrow_tables_leave_the_law_alone():
     """Chains leave the tables again and again; the move must not mind."""
-    assert min(p_values(5, "free", space=np.eye(5, k=1), thin=150)) > SMALLEST_P
+    assert min(p_values(ALONE, 5, "free", space=np.eye(5, k=1), thin=150, tune=2000)) > SMALLEST_P
 
 
 # modes
@@ -317,17 +290,15 @@ def test_a_mode_that_no_other_move_leaves_is_left():
 # the state
 
 
-def most_candidates(n):
-    """Five pairs in six may be joined: chains leave the tables now and then."""
-    joined = np.triu(np.random.default_rng(3).random((n, n)) < 5 / 6, 1)
-    return joined | joined.T
+MOST = 5 / 6
+"""Of all pairs: if so many may be joined, chains leave the tables now and then."""
 
 
 @pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_incremental_state_equals_recomputation(constraint, plus_one):
     target = weak_target(CONSTRAINTS[constraint], nodes=10)
-    chain = begin(target, most_candidates(10), plus_one, target.required, alone=False)
+    chain = begin(target, some_candidates(10, MOST), plus_one, target.required, alone=False)
     for _ in range(20):
         ALONE.advance(target, chain, 1_500)
         assert_state_is_consistent(target, chain)
@@ -342,7 +313,7 @@ def trajectory(plus_one, iterations=400):
     """A digest of a chain's graph and counts after so many iterations, and its counters."""
     with np.errstate(over="ignore"):
         target = weak_target(CONSTRAINTS["constrained"], nodes=9)
-        chain = begin(target, most_candidates(9), plus_one, target.required, alone=False)
+        chain = begin(target, some_candidates(9, MOST), plus_one, target.required, alone=False)
         ALONE.advance(target, chain, iterations)
     return [digest_of(chain.graph[:-2]), ALONE.totals(chain)]
 

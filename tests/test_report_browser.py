@@ -1,5 +1,7 @@
 """The report in a real browser: it does what it shows, keeps to itself, and takes no name for anything but text."""
 
+# ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
+
 import csv
 import io
 import xml.etree.ElementTree as ElementTree
@@ -8,29 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_pages as ask
-from browser import browser  # noqa: F401
-from made_results import made_result, record_of
+from made_results import record_of
+from report_pages import NAMES, browser, files, page, result
 
 from parnidag._util.files import escaped
 from parnidag.results.posterior import Posterior
-
-NAMES = ["rain", "soil_moisture", "sun", "heat", "bees", "flowers", "fruit", "harvest", "compost", "worms"]
-
-
-@pytest.fixture(scope="module")
-def result():
-    return made_result(NAMES, draws=100, seed=3, edges=24)
-
-
-@pytest.fixture(scope="module")
-def files(result, tmp_path_factory):
-    return ask.write_pages(result, tmp_path_factory.mktemp("reports"))
-
-
-@pytest.fixture
-def page(browser, files):  # noqa: F811
-    return browser.open(files["plain"])
-
 
 # ── the graph ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,7 +62,7 @@ def test_no_mark_of_a_pair_hides_another(page):
         assert closest > 2.5
 
 
-def test_directions_of_a_joined_pair_look_the_same(browser, tmp_path):  # noqa: F811
+def test_directions_of_a_joined_pair_look_the_same(browser, tmp_path):
     """0.502 and 0.498 are no difference: neither colour nor dashes may suggest one."""
     graphs = np.zeros((2, 500, 3, 3), bool)
     graphs[:, :251, 0, 1] = True
@@ -279,7 +263,7 @@ def test_csv_has_every_listed_edge(page, result):
     assert "undefined" not in text
 
 
-def test_csv_is_as_careful_as_graphs_are(browser, files):  # noqa: F811
+def test_csv_is_as_careful_as_graphs_are(browser, files):
     page = browser.open(files["formulas"])
     page.one("#save-csv").click()
     table = list(csv.reader(io.StringIO(page.downloaded("parnidag-edges.csv").decode("utf-8-sig"), newline="")))
@@ -328,7 +312,7 @@ def test_the_heat_map_reads_single_cells(page, result):
     assert not page.one("#panel").is_displayed()
 
 
-def test_a_small_heat_map_has_names_on_a_phone(browser, files):  # noqa: F811
+def test_a_small_heat_map_has_names_on_a_phone(browser, files):
     """Left of the cells there is a letter a row, and else nothing; without names the cells would be there."""
     inked = (
         "const c = document.getElementById('heat'); const d = c.getContext('2d').getImageData(0, 0, 15, c.height).data;"

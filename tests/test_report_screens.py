@@ -1,39 +1,23 @@
 """The report on every screen and on paper, in a real browser: nothing overflows, complains, or leaves the page."""
 
+# ruff: noqa: F401, F811 (fixtures are imported, and named again by the tests that take them)
+
 import csv
 import io
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 import report_pages as ask
-from browser import browser  # noqa: F401
-from made_results import HOSTILE, made_result
+from made_results import HOSTILE
+from report_pages import browser, files, page, result
 
 from parnidag.report.names import shown_name
-
-NAMES = ["rain", "soil_moisture", "sun", "heat", "bees", "flowers", "fruit", "harvest", "compost", "worms"]
-
-
-@pytest.fixture(scope="module")
-def result():
-    return made_result(NAMES, draws=100, seed=3, edges=24)
-
-
-@pytest.fixture(scope="module")
-def files(result, tmp_path_factory):
-    return ask.write_pages(result, tmp_path_factory.mktemp("reports"))
-
-
-@pytest.fixture
-def page(browser, files):  # noqa: F811
-    return browser.open(files["plain"])
-
 
 # ── every page, on every screen ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", ["plain", "hostile", "exact", "pair", "lone", "many"])
-def test_no_overflow_no_complaint_no_request(browser, files, name):  # noqa: F811
+def test_no_overflow_no_complaint_no_request(browser, files, name):
     for width, dark in ((375, False), (1280, True)):
         page = browser.open(files[name], width=width, dark=dark)
         assert page.run("return document.documentElement.dataset.ready") == "yes"
@@ -42,7 +26,7 @@ def test_no_overflow_no_complaint_no_request(browser, files, name):  # noqa: F81
         assert page.requests_outside() == []
 
 
-def test_hostile_names_stay_text(browser, files):  # noqa: F811
+def test_hostile_names_stay_text(browser, files):
     page = browser.open(files["hostile"])
     names = [shown_name(name) for name in HOSTILE]
     assert page.run("return window.hacked === undefined")
@@ -72,7 +56,7 @@ def test_hostile_names_stay_text(browser, files):  # noqa: F811
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", ["plain", "pair"])
-def test_text_can_be_read_in_light_and_dark(browser, files, name, dark):  # noqa: F811
+def test_text_can_be_read_in_light_and_dark(browser, files, name, dark):
     page = browser.open(files[name], dark=dark)
     background = page.run("return getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, background[4:-1].split(","))) < 200) == dark
@@ -118,7 +102,7 @@ def test_on_paper_it_is_light_whole_and_without_controls(page):
     assert page.run("return document.documentElement.dataset.theme") == "dark"
 
 
-def test_paper_is_narrow(browser, files):  # noqa: F811
+def test_paper_is_narrow(browser, files):
     """Browsers lay the page out again for the paper, after telling scripts: the window is suddenly narrower."""
     page = browser.open(files["plain"])
     try:
@@ -140,7 +124,7 @@ def test_paper_is_narrow(browser, files):  # noqa: F811
         page.emulate()
 
 
-def test_many_edges_come_in_pages(browser, files):  # noqa: F811
+def test_many_edges_come_in_pages(browser, files):
     page = browser.open(files["many"])
     ask.set_slider(page, "0.01")
     assert page.run("return document.querySelectorAll('#rows tr').length") == 50
@@ -151,7 +135,7 @@ def test_many_edges_come_in_pages(browser, files):  # noqa: F811
     assert shown == listed > 300
 
 
-def test_without_scripts_it_can_be_read(browser, files):  # noqa: F811
+def test_without_scripts_it_can_be_read(browser, files):
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         page = browser.open(files["plain"])
@@ -164,7 +148,7 @@ def test_without_scripts_it_can_be_read(browser, files):  # noqa: F811
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_the_checks_above_would_notice(browser, tmp_path):  # noqa: F811
+def test_the_checks_above_would_notice(browser, tmp_path):
     """A page that does everything wrong: too wide, too pale, noisy, and asking the network."""
     wrong = tmp_path / "wrong.html"
     wrong.write_text(

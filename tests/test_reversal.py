@@ -1,17 +1,16 @@
 """The edge reversal move and REV: exact at n = 3 and 4, right by sampling at 4, 5 and 10, the same bits everywhere."""
 
-from __future__ import annotations
-
 import functools
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
 import pytest
 import reference
-from judging import SMALLEST_P, assert_same_run, chain_probabilities, short_segments, smallest_p_value
+from judging import SMALLEST_P, assert_same_run, chain_probabilities, smallest_p_value
 from plain_python import digest_of, plain_value, script_figures
 from test_kernels import CONSTRAINTS, assert_state_is_consistent, weak_target
+from test_moves import PRIORS, assert_exact
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
@@ -33,13 +32,6 @@ SPACES = ("full", "gaps", "gaps plus one")
 
 
 figures = functools.partial(script_figures, "transitions_reversal.py")
-
-
-def assert_exact(found):
-    """The step leaves the posterior invariant, and does so by detailed balance."""
-    assert found["rows"] < 1e-12
-    assert found["invariance"] < 1e-12
-    assert found["reversibility"] < 1e-12
 
 
 # exact transition matrices
@@ -110,10 +102,6 @@ def path_skeleton(n):
     return np.eye(n, k=1, dtype=int)
 
 
-PRIORS = {
-    "free": EdgePrior(),
-    "constrained": EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2),
-}
 TABLES = {"full": (None, None), "path": (path_skeleton, False), "path plus one": (path_skeleton, True)}
 
 
@@ -147,9 +135,9 @@ def test_ten_nodes_against_the_exact_posterior():
 # the state
 
 
-def some_candidates(n):
-    """Two pairs in five may be joined, so that chains leave the tables again and again."""
-    joined = np.triu(np.random.default_rng(3).random((n, n)) < 0.4, 1)
+def some_candidates(n, share=0.4):
+    """A share of all pairs may be joined; if it is small, chains leave the tables again and again."""
+    joined = np.triu(np.random.default_rng(3).random((n, n)) < share, 1)
     return joined | joined.T
 
 
@@ -214,25 +202,10 @@ def table():
     return parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
 
 
-def test_threads_and_segment_lengths_do_not_change_a_bit(table, monkeypatch):
-    expected = quick(table, thin=90)
-    assert len({graph.tobytes() for graph in expected.graphs.reshape(-1, 81)}) > 50
-    with ThreadPoolExecutor(1) as single:
-        assert_same_run(expected, quick(table, thin=90, executor=single))
-    short_segments(monkeypatch, 7)
-    assert_same_run(expected, quick(table, thin=90))
-
-
 def test_other_processes_give_the_same_bits(table):
     options = {"draws": 30, "thin": 90, "space": path_skeleton(9)}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert_same_run(quick(table, **options), quick(table, executor=pool, **options))
-
-
-def test_edge_counts_are_those_of_the_kept_iterations(table):
-    posterior = quick(table, sampler=REV(probability=0.5), draws=700, thin=1, tune=300, chains=2)
-    assert (posterior.record.batch_iterations.sum(axis=1) == 700).all()
-    assert chain_probabilities(posterior) == pytest.approx(posterior.graphs.mean(axis=1), abs=1e-14)
 
 
 # settings and counters

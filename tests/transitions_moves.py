@@ -7,17 +7,11 @@ A single move is compared with its definition too, entry by entry. A mixture is 
 what chooses the moves, and the loop around them, belong to what is proven.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import reference
 import transitions
 from reference_moves import Definition, distance, exchanged, free_edges

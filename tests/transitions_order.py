@@ -4,8 +4,6 @@ Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_order.py``, with the name 
 Every random decision of the production kernels is enumerated, see `transitions.py`; `test_order.py` judges the figures.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import sys
@@ -14,6 +12,7 @@ import numpy as np
 import reference
 import reference_spaces as twin
 from transitions import DECISIONS, EXPLORER, PRIORS, VALUES, G, install, starting_at
+from transitions_partition import judge, outcomes_of
 
 from parnidag.data import Data
 from parnidag.samplers._on_tables import draw_graph, make_graph_draw
@@ -85,23 +84,7 @@ def step(tables, draws, mixture, order):
 
 def judge_moves(tables, law, mixture):
     """How far a mixture of moves is from leaving the law of orders invariant, and from being reversible."""
-    draws = draw_arrays(tables.arrays)
-    index = {order: k for k, order in enumerate(law)}
-    matrix, stale = np.zeros((len(law), len(law))), 0.0
-    for order in law:
-        for weight, (reached, error) in EXPLORER.outcomes(functools.partial(step, tables, draws, mixture, order)):
-            matrix[index[order], index[reached]] += weight
-            stale = max(stale, error)
-    chances = np.array(list(law.values()))
-    flow = chances[:, None] * matrix
-    return {
-        "rows": float(abs(matrix.sum(axis=1) - 1.0).max()),
-        "invariance": float(abs(chances @ matrix - chances).max()),
-        "reversibility": float(abs(flow - flow.T).max()),
-        "moves": float((chances * (1.0 - np.diag(matrix))).sum()),
-        "irreducible": bool((np.linalg.matrix_power(matrix + np.eye(len(law)), len(law)) > 0).all()),
-        "stale": stale,
-    }
+    return judge(law, outcomes_of(step, tables, draw_arrays(tables.arrays), mixture))
 
 
 def draw(target, tables, draws, fresh, level):

@@ -5,18 +5,12 @@ twins may follow. Every random decision of the production kernels is enumerated,
 `test_partition.py` judges the figures.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import reference
 import reference_spaces as twin
 import transitions
@@ -147,7 +141,7 @@ class Case:
 
 
 def judge(law, outcomes_from):
-    """How far a step is from leaving the law of partitions invariant, and from being reversible."""
+    """How far a step is from leaving a law, of partitions or orders, invariant, and from being reversible."""
     index = {level: k for k, level in enumerate(law)}
     matrix, stale, escaped = np.zeros((len(law), len(law))), 0.0, 0.0
     for level, chance in law.items():
@@ -171,7 +165,7 @@ def judge(law, outcomes_from):
 
 
 def outcomes_of(function, *arguments):
-    """Return a function that yields every outcome from a partition."""
+    """Return a function that yields every outcome from a partition or an order."""
     return lambda level: EXPLORER.outcomes(functools.partial(function, *arguments, level))
 
 

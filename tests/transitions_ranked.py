@@ -4,18 +4,11 @@ Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_ranked.py``; prints figure
 `test_ranked.py` judges.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import reference
 import reference_spaces
 from transitions import DECISIONS, G, install

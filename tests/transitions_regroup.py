@@ -8,21 +8,15 @@ groups and of all draws are enumerated once, from the production code, and then 
 "raw" takes every decision by itself.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
 import sys
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from unittest import mock
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import dags
+import numpy as np
 import reference
 import reference_moves
 import reference_spaces

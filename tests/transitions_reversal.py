@@ -4,17 +4,11 @@ Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_reversal.py three``; print
 `test_reversal.py` judges. A second argument names one of the BROKEN twins, which must fail.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import reference
 import transitions
 from transitions import DECISIONS, EXPLORER, G, install, judge, key_of, starting_at

@@ -5,17 +5,10 @@ Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_scores.py``; prints figure
 themselves are tested elsewhere.
 """
 
-from __future__ import annotations
-
 import json
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import dags
+import numpy as np
 from score_cases import SCORES, data_for, values_for
 from transitions import (
     DECISIONS,

@@ -6,18 +6,12 @@ drawn only from the nodes that are none yet, and names exchanged across a random
 then as numerous on the way back.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import transitions
 from transitions import DECISIONS, EXPLORER, install
 from transitions_moves import FOUR, MOVES, PRIORS, SOME_PAIRS, figures, mixture_figures, pairs_of
