@@ -191,7 +191,6 @@ def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: i
 
 @entry
 def score_pairs(problem: Problem, graph: GraphArrays, scratch: Scratch, gains: Floats) -> None:
-    """Fill the gain of every free edge alone."""
     dag: Dag = open_dag(problem, graph, scratch)
     for j in range(dag.n):
         alone = local_score(dag, int64(j), int64(0))

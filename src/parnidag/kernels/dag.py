@@ -64,7 +64,6 @@ class Scratch(NamedTuple):
     """Working memory of one chain: contents never change a result, so it is remade wherever the chain goes."""
 
     frame: Bytes
-    """Where the `Dag` itself lives."""
     cache: Records
     direct: Floats
     """A score for every node and set of parents, NaN while unknown; empty when there are too many."""
@@ -218,7 +217,6 @@ def addable_between(dag: Dag, i: int, j: int) -> int:
 
 @leaf
 def replace_local(dag: Dag, j: int, score: float) -> None:
-    """Set the local score of j and keep the total in step."""
     dag.log_posterior += score - dag.local[j]
     dag.local[j] = score
 

@@ -87,7 +87,6 @@ def struct(cls: type[_Class]) -> type[_Class]:
 
 
 def make_frame() -> NDArray[np.uint8]:
-    """Return the memory in which one struct lives."""
     return np.zeros(FRAME_BYTES, np.uint8)
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.kernels.dag import ONE, ZERO, Dag, recompute_log_posterior
+from parnidag.kernels.dag import ONE, ZERO, Dag, GraphArrays, Scratch, recompute_log_posterior
 from parnidag.kernels.declare import closer, first_numbers, opener, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.lazy_zeros import lazy_zeros
+from parnidag.kernels.problem import Problem
 from parnidag.kernels.types import Bytes, Codes, Floats, Integers
 
 IMPROVEMENT = 1e-12
@@ -21,19 +22,25 @@ IMPROVEMENT = 1e-12
 
 
 class RecorderArrays(NamedTuple):
-    """The arrays behind a `Recorder`."""
-
     frame: Bytes
     draw_codes: Codes
     """Arcs of the buffered draws, one draw after the other."""
     draw_ends: Integers
     """Where each buffered draw ends in `draw_codes`."""
     draw_scores: Floats
-    """Log posterior of each buffered draw."""
     best_codes: Codes
     integers: Integers
     floats: Floats
     """The numbers that `Recorder` declares."""
+
+
+class ChainArrays(NamedTuple):
+    """What every loop over iterations works on."""
+
+    problem: Problem
+    graph: GraphArrays
+    scratch: Scratch
+    recorder: RecorderArrays
 
 
 @struct_over
@@ -43,11 +50,8 @@ class Recorder(RecorderArrays):
     until_draw: int
     """Iterations to the next draw; negative while there are none."""
     thin: int
-    """Iterations between draws."""
     buffered: int
-    """Draws in the buffer."""
     best_count: int
-    """Edges of the best graph."""
     best_score: float
 
 

@@ -156,7 +156,6 @@ def family_score(dag: Dag, node: int, degree: int) -> float:
 
 @kernel
 def holds_family(dag: Dag, slot: int, tag: uint32, node: int, degree: int) -> bool:
-    """Is the record in `slot` the one for `node` and the set in `family`?"""
     record = dag.cache[slot]
     if record["tag"] != tag or record["owner"] != node + ONE or record["degree"] != degree:
         return False
@@ -197,7 +196,6 @@ def tag_of(word: uint64) -> uint32:
 
 @kernel
 def new_score(dag: Dag, node: int, degree: int, word: uint64) -> float:
-    """Compute the score of the set in `family`, and remember it."""
     dag.misses += ONE
     score = local_score(dag, node, degree)
     if dag.direct.size:

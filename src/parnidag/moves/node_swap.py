@@ -34,8 +34,6 @@ PAIRS_A_NODE = 2
 
 @keeps()
 class NodeSwap(NamedTuple):
-    """The list of pairs, and working memory."""
-
     frame: Bytes
     pairs: Codes
     arcs: Codes

@@ -37,7 +37,6 @@ class ChildLists(NamedTuple):
     next_child: Codes
     """Place of the next child of the same parent, or NONE."""
     required: Codes
-    """The required edges, as arcs."""
     orphan: Integers
     """1 for the orphans while children are listed, else 0."""
 

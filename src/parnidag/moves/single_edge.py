@@ -45,8 +45,6 @@ THREE = int64(3)
 
 @keeps("tried", "accepted")
 class Counts(NamedTuple):
-    """How often each move was tried and accepted."""
-
     frame: Bytes
     tried: Integers
     accepted: Integers
@@ -157,7 +155,6 @@ def random_absent(dag: Dag) -> int:
 
 @leaf
 def adr_step(dag: Dag, counts: Counts) -> bool:
-    """Try to add, delete or reverse an edge, and count which; True when the graph changed."""
     move = adr_move(dag)
     changed = single_edge_step(dag, move)
     counts.tried[move] += ONE

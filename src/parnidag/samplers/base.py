@@ -17,9 +17,8 @@ import numpy as np
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
 from parnidag.kernels.declare import named
-from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import random_state
-from parnidag.kernels.recorder import RecorderArrays, make_recorder
+from parnidag.kernels.recorder import ChainArrays, RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
 from parnidag.space.search_space import SearchSpace
 from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables
@@ -68,9 +67,8 @@ class Chain:
             self._scratch = target.scratch()
         return self._scratch
 
-    def parts(self, target: Target) -> tuple[Problem, GraphArrays, Scratch, RecorderArrays]:
-        """Return what every loop over iterations takes first."""
-        return target.problem, self.graph, self.scratch(target), self.recorder
+    def parts(self, target: Target) -> ChainArrays:
+        return ChainArrays(target.problem, self.graph, self.scratch(target), self.recorder)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scratch": None}

@@ -17,11 +17,10 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import random_topological_order
-from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, close_dag, open_dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry
-from parnidag.kernels.problem import Problem
-from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Asked, Chain, Prepared, move_totals
@@ -40,8 +39,6 @@ BIAS = (
 
 @keeps()
 class OrderState(NamedTuple):
-    """One chain's arrays."""
-
     walk: OrderArrays
     draws: DrawArrays
     graph: GraphDraw
@@ -91,7 +88,7 @@ class OrderMCMC(DrawingSampler):
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.tables is not None
-        return int(advance_order(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
+        return int(advance_order(chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         return move_totals(MOVES, chain.own.walk.tried, chain.own.walk.accepted)
@@ -157,18 +154,9 @@ class IterativeMCMC(OrderMCMC):
 
 
 @entry
-def advance_order(
-    problem: Problem,
-    graph: GraphArrays,
-    scratch: Scratch,
-    recorder_arrays: RecorderArrays,
-    table_arrays: TableArrays,
-    state: OrderState,
-    steps: int,
-) -> int:
-    """Run order MCMC for at most `steps` iterations."""
-    dag: Dag = open_dag(problem, graph, scratch)
-    recorder = open_recorder(recorder_arrays)
+def advance_order(parts: ChainArrays, table_arrays: TableArrays, state: OrderState, steps: int) -> int:
+    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
+    recorder = open_recorder(parts.recorder)
     tables = open_tables(table_arrays, state.draws)
     run = open_order(state.walk)
     every = state.integers[0]
@@ -185,6 +173,6 @@ def advance_order(
             done += ONE
             if not observe(dag, recorder):
                 break
-    close_dag(dag, graph)
-    close_recorder(recorder, recorder_arrays)
+    close_dag(dag, parts.graph)
+    close_recorder(recorder, parts.recorder)
     return done

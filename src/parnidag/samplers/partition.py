@@ -25,11 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import Adjacency, topological_order
-from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, close_dag, open_dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.problem import Problem
-from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
@@ -51,8 +50,6 @@ from parnidag.target import Target
 
 @keeps("reversals")
 class PartitionState(NamedTuple):
-    """One chain's arrays."""
-
     walk: PartitionArrays
     draws: DrawArrays
     graph: GraphDraw
@@ -104,7 +101,7 @@ class PartitionMCMC(DrawingSampler):
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.tables is not None
-        return int(advance_partition(*chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
+        return int(advance_partition(chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         walk, (tried, accepted) = chain.own.walk, chain.own.reversals
@@ -132,18 +129,9 @@ def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:
 
 
 @entry
-def advance_partition(
-    problem: Problem,
-    graph: GraphArrays,
-    scratch: Scratch,
-    recorder_arrays: RecorderArrays,
-    table_arrays: TableArrays,
-    state: PartitionState,
-    steps: int,
-) -> int:
-    """Run partition MCMC for at most `steps` iterations."""
-    dag: Dag = open_dag(problem, graph, scratch)
-    recorder = open_recorder(recorder_arrays)
+def advance_partition(parts: ChainArrays, table_arrays: TableArrays, state: PartitionState, steps: int) -> int:
+    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
+    recorder = open_recorder(parts.recorder)
     tables = open_tables(table_arrays, state.draws)
     run = open_partition(state.walk)
     reversal = open_reversal(state.reversal)
@@ -162,8 +150,8 @@ def advance_partition(
             if not observe(dag, recorder):
                 break
     close_partition(run, state.walk)
-    close_dag(dag, graph)
-    close_recorder(recorder, recorder_arrays)
+    close_dag(dag, parts.graph)
+    close_recorder(recorder, parts.recorder)
     return done
 
 

@@ -8,12 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from parnidag._util.checks import number
-from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
-from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
-from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
@@ -29,8 +28,6 @@ MIXED_MOVES = (*MOVES, "edge_reversal")
 
 @keeps("tried", "accepted")
 class ReversalState(NamedTuple):
-    """One chain's arrays."""
-
     draws: DrawArrays
     reversal: Reversal
     tried: Integers
@@ -82,7 +79,7 @@ class REV(SamplerOnTables):
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.tables is not None
         probability = float(self.probability)
-        return int(advance_reversal(*chain.parts(target), chain.tables.arrays, chain.own, probability, int64(steps)))
+        return int(advance_reversal(chain.parts(target), chain.tables.arrays, chain.own, probability, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         """Return how often moves were tried and accepted, and how often the tables did not hold what was needed."""
@@ -95,18 +92,10 @@ class REV(SamplerOnTables):
 
 @entry
 def advance_reversal(
-    problem: Problem,
-    graph: GraphArrays,
-    scratch: Scratch,
-    recorder_arrays: RecorderArrays,
-    table_arrays: TableArrays,
-    state: ReversalState,
-    probability: float,
-    steps: int,
+    parts: ChainArrays, table_arrays: TableArrays, state: ReversalState, probability: float, steps: int
 ) -> int:
-    """Run REV for at most `steps` iterations."""
-    dag: Dag = open_dag(problem, graph, scratch)
-    recorder = open_recorder(recorder_arrays)
+    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
+    recorder = open_recorder(parts.recorder)
     tables = open_tables(table_arrays, state.draws)
     rev = open_reversal(state.reversal)
     done = int64(0)
@@ -119,8 +108,8 @@ def advance_reversal(
             done += ONE
             if not observe(dag, recorder):
                 break
-    close_dag(dag, graph)
-    close_recorder(recorder, recorder_arrays)
+    close_dag(dag, parts.graph)
+    close_recorder(recorder, parts.recorder)
     return done
 
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
-from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import happens
-from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
@@ -28,8 +27,6 @@ COUNTED = (*MOVES, "exchange")
 
 @keeps("tried", "accepted")
 class MoveCounts(NamedTuple):
-    """How often each move was tried and accepted."""
-
     tried: Integers
     accepted: Integers
 
@@ -57,7 +54,7 @@ class _StructureSampler(Sampler):
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         settings = self._reversals, float(self.exchange)
-        return int(advance_structure(*chain.parts(target), chain.own, *settings, int64(steps)))
+        return int(advance_structure(chain.parts(target), chain.own, *settings, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         return move_totals(COUNTED, *chain.own)
@@ -112,19 +109,9 @@ class ADR(_StructureSampler):
 
 
 @entry
-def advance_structure(
-    problem: Problem,
-    graph: GraphArrays,
-    scratch: Scratch,
-    recorder_arrays: RecorderArrays,
-    counts: MoveCounts,
-    reversals: bool,
-    exchange: float,
-    steps: int,
-) -> int:
-    """Run MC3 or ADR for at most `steps` iterations."""
-    dag: Dag = open_dag(problem, graph, scratch)
-    recorder = open_recorder(recorder_arrays)
+def advance_structure(parts: ChainArrays, counts: MoveCounts, reversals: bool, exchange: float, steps: int) -> int:
+    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
+    recorder = open_recorder(parts.recorder)
     done = int64(0)
     if begin_segment(dag, recorder):
         while done < steps:
@@ -135,14 +122,13 @@ def advance_structure(
             done += ONE
             if not observe(dag, recorder):
                 break
-    close_dag(dag, graph)
-    close_recorder(recorder, recorder_arrays)
+    close_dag(dag, parts.graph)
+    close_recorder(recorder, parts.recorder)
     return done
 
 
 @leaf
 def next_move(dag: Dag, reversals: bool, exchange: float) -> int:
-    """Choose an exchange with the given probability, else a move of one edge."""
     if exchange > 0.0 and happens(dag.rng, exchange):
         return EXCHANGE
     return adr_move(dag) if reversals else FLIP

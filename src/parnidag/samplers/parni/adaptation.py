@@ -28,8 +28,6 @@ SHORTEST_EPOCH = 100
 
 @keeps("eta_odds", "eta_logit", "pairs", "bucket_start", "bucket_bound", "bucket_miss", "integers", "floats")
 class ParniArrays(NamedTuple):
-    """One chain's tuning parameters, tables and counters."""
-
     frame: Bytes
     warm: Floats
     """π̃, the warm start of the edge probabilities (n × n, shared by all chains)."""
@@ -62,7 +60,6 @@ class Parni(ParniArrays):
     """The same as a struct."""
 
     printed: bool
-    """Is it the printed kernel?"""
     symmetric: bool
     """Is η that of both directions together?"""
     always: bool

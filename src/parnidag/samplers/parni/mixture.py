@@ -20,12 +20,11 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.kernels.dag import ONE, Dag, GraphArrays, Scratch, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
 from parnidag.kernels.declare import keeps, named, opener
 from parnidag.kernels.jit import entry, kernel, leaf, make_frame
-from parnidag.kernels.problem import Problem
 from parnidag.kernels.random import choose
-from parnidag.kernels.recorder import RecorderArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
 from parnidag.kernels.types import Bytes, Floats, Integers, int64
 from parnidag.moves import MOVES as OTHER_MOVES
 from parnidag.moves.move import Move
@@ -78,7 +77,6 @@ class Mixture(NamedTuple):
 
     frame: Bytes
     weights: Floats
-    """Probability of each kind."""
     tried: Integers
     accepted: Integers
     """Steps made, and steps that changed the graph. PARNI counts its changes by itself."""
@@ -145,7 +143,7 @@ def make_mixture(
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
     tables = () if chain.tables is None else chain.tables.arrays
     own = MixedArrays._make(() if arrays is None else arrays for arrays in chain.own)
-    return int(advance_mixture(*chain.parts(target), tables, own, int64(steps)))
+    return int(advance_mixture(chain.parts(target), tables, own, int64(steps)))
 
 
 def mixture_totals(own: Any) -> dict[str, float]:
@@ -242,18 +240,10 @@ def next_kind(dag: Dag, mixture: Mixture) -> int:
 
 
 @entry
-def advance_mixture(
-    problem: Problem,
-    graph: GraphArrays,
-    scratch: Scratch,
-    recorder_arrays: RecorderArrays,
-    table_arrays: TableArrays | tuple[()],
-    own: Any,
-    steps: int,
-) -> int:
+def advance_mixture(parts: ChainArrays, table_arrays: TableArrays | tuple[()], own: Any, steps: int) -> int:
     """Run PARNI and the moves mixed with it for at most `steps` iterations; empty tuples stand for missing arrays."""
-    dag: Dag = open_dag(problem, graph, scratch)
-    recorder = open_recorder(recorder_arrays)
+    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
+    recorder = open_recorder(parts.recorder)
     tables = open_any_tables(table_arrays, own.draws)
     opened = open_moves(own)
     run, mixture = opened[0], open_mixture(own.mixture)
@@ -266,7 +256,7 @@ def advance_mixture(
             done += ONE
             if not observe(dag, recorder):
                 break
-    close_dag(dag, graph)
-    close_recorder(recorder, recorder_arrays)
+    close_dag(dag, parts.graph)
+    close_recorder(recorder, parts.recorder)
     close_parni(run, own.parni)
     return done

@@ -121,7 +121,6 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
 
 
 def holds_everything(target: Target, considered: Adjacency) -> bool:
-    """Is every free edge among the candidates already?"""
     return bool((considered | (target.problem.status != FREE)).all())
 
 
@@ -166,7 +165,6 @@ def walker_at(
 
 
 def best_of(target: Target, walker: Chain) -> Adjacency:
-    """Return the best graph that a chain has met."""
     graph = target.required.copy()
     arcs = walker.recorder.best_codes[: named(walker.recorder).best_count]
     graph[arcs >> 16, arcs & 0xFFFF] = True
