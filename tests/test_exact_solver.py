@@ -68,7 +68,7 @@ def assert_solves(log_weights):
 # --- sums ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "count"), enumerate(COUNTS, start=1))
+@pytest.mark.parametrize(("n", "count"), list(enumerate(COUNTS, start=1)))
 def test_counts_all_dags(n, count):
     solution = exact_sums.solve(np.zeros((n, 2 ** (n - 1))))
     # The terms of the count add up to 2.2 times the count, at n layers of rounding of a log of at most 43.

@@ -201,7 +201,7 @@ def squared_bound(alpha: float, freedom: int) -> float:
 
 
 class Workspace(NamedTuple):
-    """Memory for the search around one node, as for counts."""
+    """Memory for the search around one node; for what is not said here see `pc_discrete.Workspace`."""
 
     bound: float
     """See `squared_bound`."""
@@ -224,7 +224,7 @@ def search_around(node: int, correlation: Floats, adjacency: Flags, work: Worksp
     """
     size = int64(work.chosen.size)
     degree, waiting = write_neighbours(node, size, adjacency, work)
-    if degree <= size:
+    if degree <= size or waiting == 0:
         return int64(0)
     for a in range(degree + 1):
         for b in range(degree + 1):
