@@ -8,7 +8,7 @@ import pytest
 from commands import calls, table
 
 import parnidag
-from parnidag import cli
+from parnidag import cli, samplers
 
 
 @pytest.mark.usefixtures("table")
@@ -32,29 +32,26 @@ def test_options_reach_the_sampler(calls):
 @pytest.mark.parametrize(
     ("words", "sampler"),
     [
-        ([], lambda samplers: samplers.PARNI()),
-        (["--kernel", "gibbs"], lambda samplers: samplers.PARNI(kernel="gibbs")),
-        (["--sampler", "parni", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
-        (["--moves", "paper"], lambda samplers: samplers.PARNI(moves="paper")),
-        (["--moves", "mixed", "--kernel", "printed"], lambda samplers: samplers.PARNI(kernel="printed")),
-        (
-            ["--moves", "parni=0.5,exchange=0.5"],
-            lambda samplers: samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5}),
-        ),
+        ([], samplers.PARNI()),
+        (["--kernel", "gibbs"], samplers.PARNI(kernel="gibbs")),
+        (["--sampler", "parni", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
+        (["--moves", "paper"], samplers.PARNI(moves="paper")),
+        (["--moves", "mixed", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
+        (["--moves", "parni=0.5,exchange=0.5"], samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5})),
         (
             ["--moves", " adr = 3, node_swap=1e0 ", "--kernel", "printed"],
-            lambda samplers: samplers.PARNI(kernel="printed", moves={"adr": 0.75, "node_swap": 0.25}),
+            samplers.PARNI(kernel="printed", moves={"adr": 0.75, "node_swap": 0.25}),
         ),
-        (["--sampler", "adr"], lambda samplers: samplers.ADR()),
-        (["--sampler", "rev"], lambda samplers: samplers.REV()),
-        (["--sampler", "order"], lambda samplers: samplers.OrderMCMC()),
-        (["--sampler", "partition"], lambda samplers: samplers.PartitionMCMC()),
-        (["--sampler", "iterative"], lambda samplers: samplers.IterativeMCMC()),
+        (["--sampler", "adr"], samplers.ADR()),
+        (["--sampler", "rev"], samplers.REV()),
+        (["--sampler", "order"], samplers.OrderMCMC()),
+        (["--sampler", "partition"], samplers.PartitionMCMC()),
+        (["--sampler", "iterative"], samplers.IterativeMCMC()),
     ],
 )
 def test_words_become_samplers(words, sampler, calls):
     assert cli.run(["sample", "data.csv", *words]) == 0
-    assert calls[0][1]["sampler"] == sampler(parnidag.samplers)
+    assert calls[0][1]["sampler"] == sampler
 
 
 @pytest.mark.usefixtures("table")

@@ -51,10 +51,6 @@ def law_of(function):
     return found
 
 
-def distance(law, other):
-    return float(reference_moves.distance(law, other))
-
-
 def reached(law):
     return {graph for graph, chance in law.items() if chance > ROUNDING}
 
@@ -212,7 +208,7 @@ class Case:
         laws = [self.law(graph) for graph in graphs]
         pairs = [(law, definition.law(graph, groups)) for law, graph in zip(laws, graphs, strict=True)]
         return laws, {
-            "definition": max(distance(*pair) for pair in pairs),
+            "definition": float(max(reference_moves.distance(*pair) for pair in pairs)),
             "missed": sum(len(reached(law) ^ reached(expected)) for law, expected in pairs),
             "next": sum(len(reached(law)) - 1 for law in laws),
             "misreported": self.misreported,
