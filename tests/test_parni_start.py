@@ -170,7 +170,7 @@ def test_the_same_seed_gives_the_same_start_on_any_number_of_threads(monkeypatch
     target = target_of(15, 30, 60, 1)
     found = []
     for cores in (1, 4, 4):
-        monkeypatch.setattr(initial, "usable_cores", lambda cores=cores: cores)
+        monkeypatch.setattr("parnidag._util.side_by_side.usable_cores", lambda cores=cores: cores)
         found.append(initialise(target, nothing(target), 7, 3))
     for other in found[1:]:
         assert all(np.array_equal(*pair) for pair in zip(found[0].graphs, other.graphs, strict=True))

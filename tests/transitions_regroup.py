@@ -241,7 +241,7 @@ def three_nodes():
     return found | {f"raw, {space}": figures(3, PRIORS["constrained"], space, tries=2, raw=True) for space in spaces(3)}
 
 
-def four_free_nodes(rows=4):
+def four_free_nodes(rows=6):
     """Some rows of the matrix of 543 graphs; the whole matrix of the definition takes their place otherwise."""
     found = {}
     for space in spaces(4):
