@@ -39,10 +39,9 @@ def missing():
         import selenium  # noqa: F401
     except ImportError:
         return "selenium is not installed"
-    if first_program(BROWSERS) is None:
-        return f"no browser: none of {', '.join(BROWSERS)} is on the path"
-    if first_program(DRIVERS) is None:
-        return f"no driver: none of {', '.join(DRIVERS)} is on the path"
+    for what, names in (("browser", BROWSERS), ("driver", DRIVERS)):
+        if first_program(names) is None:
+            return f"no {what}: none of {', '.join(names)} is on the path"
     return ""
 
 

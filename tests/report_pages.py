@@ -2,7 +2,9 @@
 
 # ruff: noqa: F811 (a fixture is imported, and named again by the one that takes it)
 
+import csv
 import html.parser
+import io
 import json
 
 import numpy as np
@@ -137,6 +139,12 @@ def column_texts(page, name):
         "return Array.from(document.querySelectorAll('#rows tr'), (row) => row.cells[k].innerText.trim())",
         f"column-{name}",
     )
+
+
+def saved_table(page):
+    """The rows of the table that the page saves, as text."""
+    page.one("#save-csv").click()
+    return list(csv.reader(io.StringIO(page.downloaded("parnidag-edges.csv").decode("utf-8-sig"), newline="")))
 
 
 def overflows(page, width):

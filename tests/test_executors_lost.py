@@ -113,10 +113,15 @@ def test_a_users_pool_that_breaks_leaves_a_partial_result_and_a_checkpoint(expec
 
 
 class Breaking(Inline):
-    """Breaks as soon as it is asked for something."""
+    """Breaks after some tasks, or as soon as it is asked for something."""
+
+    def __init__(self, after=0):
+        self._left = after
 
     def submit(self, function, /, *args, **options):
-        return failed(BrokenProcessPool("a process ended"))
+        self._left -= 1
+        working = self._left > 0
+        return super().submit(function, *args, **options) if working else failed(BrokenProcessPool("a process ended"))
 
 
 def test_a_pool_that_always_breaks_is_given_up():
@@ -147,7 +152,7 @@ def test_a_chain_that_always_breaks_its_pool_is_given_up_though_others_get_on(mo
 
 
 def test_a_factory_that_fails_keeps_what_there_is():
-    pools_left = [BreakingLater(after=60)]
+    pools_left = [Breaking(after=60)]
     with pytest.warns(StoppedWarning, match="another could not be made: OSError: no room"):
         run = parnidag.sample(TABLE, executor=lambda: pools_left.pop() if pools_left else no_room(), tune=0, **LONG)
     assert run.graphs.shape[1] > 0
@@ -155,17 +160,6 @@ def test_a_factory_that_fails_keeps_what_there_is():
 
 def no_room():
     raise OSError("no room")
-
-
-class BreakingLater(Inline):
-    """Breaks after some tasks."""
-
-    def __init__(self, after):
-        self._left = after
-
-    def submit(self, function, /, *args, **options):
-        self._left -= 1
-        return super().submit(function, *args, **options) if self._left > 0 else failed(BrokenProcessPool("ended"))
 
 
 def test_lost_workers_are_asked_again(expected, watch):

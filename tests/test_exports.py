@@ -52,10 +52,7 @@ def assert_same(found, graph):
 @pytest.mark.parametrize("probabilities", [True, False])
 def test_networkx_reads_gml_and_graphml_back(tmp_path, probabilities):
     graph = hostile_graph(probabilities=probabilities)
-    for name, reader, parser in (
-        ("gml", nx.read_gml, nx.parse_gml),
-        ("graphml", nx.read_graphml, nx.parse_graphml),
-    ):
+    for name, reader, parser in (("gml", nx.read_gml, nx.parse_gml), ("graphml", nx.read_graphml, nx.parse_graphml)):
         write = getattr(graph, f"to_{name}")
         path = write(tmp_path / f"graph.{name}")
         assert path == tmp_path / f"graph.{name}"

@@ -33,16 +33,11 @@ def refusal(path):
     return said
 
 
+HDF = b"\x89HDF\r\n\x1a\n"
+
+
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"parent,child\n",
-        b"\x89HDF\r\n\x1a\n",
-        bytes(5000),
-        b"\x89HDF\r\n\x1a\n" + b"\xff" * 5000,
-        b"CDF\x01" + bytes(64),
-    ],
+    "content", [b"", b"parent,child\n", HDF, bytes(5000), HDF + b"\xff" * 5000, b"CDF\x01" + bytes(64)]
 )
 def test_other_files(path, content):
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Partition MCMC: exact at three and four nodes, and against enumeration by sampling."""
+"""Partition MCMC: exact at three and four nodes; it, and order MCMC, against enumeration by sampling."""
 
 import functools
 
@@ -14,8 +14,8 @@ from space_cases import LAWS, exact_laws, make_target
 import parnidag
 from parnidag import EdgePrior
 from parnidag.exact_solver import sums as referee
+from parnidag.samplers import OrderMCMC, PartitionMCMC
 from parnidag.samplers.base import Asked, new_chain
-from parnidag.samplers.partition import PartitionMCMC
 from parnidag.tables.partition_moves import MOVES as PARTITION_MOVES
 
 MOVES = (*PARTITION_MOVES, "edge_reversal")
@@ -149,18 +149,21 @@ def test_compiled_kernels_make_the_same_moves_as_plain_python():
 # --- by sampling, at four to ten nodes ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", [OrderMCMC, PartitionMCMC])
 @pytest.mark.parametrize("name", LAWS)
-def test_sampled_graphs_follow_the_posterior_and_not_the_law_of_orders(name):
+def test_sampled_graphs_follow_their_law_and_not_the_other(name, kind):
+    """That of order MCMC is weighted by the number of orders, that of partition MCMC is the posterior."""
     n, prior, space, plus_one = LAWS[name]
     values = reference.small_values(n)
     graphs, posterior, weighted = exact_laws(values, prior, space, plus_one)
-    sampler = PartitionMCMC(plus_one=plus_one)
+    law, other = (weighted, posterior) if kind is OrderMCMC else (posterior, weighted)
+    sampler = kind(plus_one=plus_one)
     found = quick(values, prior=prior, space=space, sampler=sampler, chains=16, draws=1000, thin=10 * n, tune=1000)
     chains = chain_probabilities(found)
-    assert smallest_p_value(chains, dags.edge_probabilities_of(graphs, posterior)) > SMALLEST_P
-    assert smallest_p_value(chains, dags.edge_probabilities_of(graphs, weighted)) < SMALLEST_P
+    assert smallest_p_value(chains, dags.edge_probabilities_of(graphs, law)) > SMALLEST_P
+    assert smallest_p_value(chains, dags.edge_probabilities_of(graphs, other)) < SMALLEST_P
     # whole graphs too: after ten graphs that were not stored, draws are nearly independent
-    assert graph_p_value(found.graphs, graphs, posterior) > SMALLEST_P
+    assert graph_p_value(found.graphs, graphs, law) > SMALLEST_P
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import reference
 import reference_spaces as twin
 from judging import SMALLEST_P, chain_probabilities, smallest_p_value
 from space_cases import CONSTRAINED, assert_cuts_do_not_change_a_bit, exact_laws, make_target
-from test_order import graph_in_step
+from test_order import graph_in_step, ranges_of_scores
 from test_partition import LOST_DIGITS, MOVES, begin, quick
 from test_sums import build, far_apart, rewritten
 
@@ -120,11 +120,7 @@ def compare_values(arrays, own, walk, rng, steps, worst):
     return exact, bounds
 
 
-@pytest.mark.parametrize(
-    ("name", "far"),
-    [(name, far) for name in ("plus one", "extras only", "constrained", "full") for far in (False, True)]
-    + [("strong", False), ("strong, constrained", False)],
-)
+@ranges_of_scores
 def test_values_are_right_whatever_the_range_of_scores(name, far):
     """Corrected values equal those of a fresh count, bounds are never too low, and nothing drifts."""
     tables = build(name)

@@ -35,17 +35,12 @@ def nodes_and_arrows(ax, nodes):
     return places, arrows
 
 
-def pairs(matrix, threshold):
-    names = names_of(len(matrix))
-    return {(names[i], names[j]) for i, j in np.argwhere(matrix >= threshold)}
-
-
 @pytest.mark.parametrize("threshold", [0.1, 0.5])
 def test_arrows_go_from_parents_to_children_above_the_threshold(threshold):
     matrix = upper(12, share=0.35)
     ax = plots.graph(exact(matrix), threshold=threshold)
     places, arrows = nodes_and_arrows(ax, names_of(12))
-    assert set(arrows) == pairs(matrix, threshold)
+    assert set(arrows) == {(f"V{i + 1}", f"V{j + 1}") for i, j in np.argwhere(matrix >= threshold)}
     assert all(patch.get_arrowstyle().fillend and not patch.get_arrowstyle().fillbegin for patch in arrows.values())
     # without cycles all edges point down, and down is where y grows
     assert all(places[parent][1] < places[child][1] for parent, child in arrows)

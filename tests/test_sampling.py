@@ -4,8 +4,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import numpy as np
@@ -146,12 +145,6 @@ def test_threads_and_segment_lengths_do_not_change_a_bit(name, table, monkeypatc
     assert_same_run(expected, quick(table, **options))
 
 
-def test_other_processes_give_the_same_bits(table):
-    expected = quick(table, draws=30)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        assert_same_run(expected, quick(table, draws=30, executor=pool))
-
-
 def test_seed_decides(table):
     assert_same_run(quick(table), quick(table))
     assert (quick(table, seed=2).log_posterior != quick(table).log_posterior).any()
@@ -227,30 +220,15 @@ def test_acceptance_is_the_share_of_iterations_that_moved(name, table):
 # starts, sizes, mistakes
 
 
-def test_start_from_graphs_and_posteriors(table):
-    graph = np.zeros((9, 9), bool)
-    graph[0, 1] = graph[1, 2] = True
-    first = quick(table, start=graph, tune=0, thin=1, draws=1, sampler=samplers.MC3()).graph_at(0, 0)
-    assert (first != graph).sum() <= 1
-    named = nx.DiGraph([("X0", "X1"), ("X1", "X2")])
-    named.add_nodes_from(f"X{k}" for k in range(9))
-    assert_same_run(quick(table, start=graph), quick(table, start=named))
-    earlier = quick(table, chains=2)
-    again = quick(table, start=earlier, chains=2, tune=0, thin=1, draws=1, sampler=samplers.MC3(), seed=9)
-    for chain in range(2):
-        assert (again.graph_at(chain, 0) != earlier.graph_at(chain, 99)).sum() <= 1
-
-
 def test_a_start_for_each_chain(table):
     starts = np.zeros((2, 9, 9), bool)
     starts[0, 0, 1] = starts[1, 2, 3] = starts[1, 3, 4] = True
-    one_step = {"tune": 0, "thin": 1, "draws": 1, "chains": 2, "sampler": samplers.MC3()}
-    for given in (starts, list(starts)):
+    one_step = {"tune": 0, "thin": 1, "draws": 1, "chains": 2, "sampler": samplers.MC3(), "seed": 9}
+    earlier = quick(table, chains=2)
+    for given, expected in ((starts, starts), (earlier, earlier.graphs[:, -1])):
         found = quick(table, start=given, **one_step)
         for chain in range(2):
-            assert (found.graph_at(chain, 0) != starts[chain]).sum() <= 1
-    with pytest.raises(ParnidagError, match="2 graphs for 3 chains"):
-        quick(table, start=starts, chains=3)
+            assert (found.graph_at(chain, 0) != expected[chain]).sum() <= 1
 
 
 WRONG = {

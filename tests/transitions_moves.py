@@ -120,15 +120,9 @@ def figures(n, prior, move, pairs=None):
     }
 
 
-def three_nodes():
-    found = {f"{move}, {prior}": figures(3, PRIORS[prior], move) for move in MOVES for prior in PRIORS}
-    found["node_swap, some pairs"] = figures(3, PRIORS["free"], "node_swap", SOME_PAIRS)
-    return found
-
-
-def four_nodes():
-    found = {f"{move}, {prior}": figures(4, FOUR[prior], move) for move in MOVES for prior in FOUR}
-    found["node_swap, some pairs"] = figures(4, FOUR["free"], "node_swap", SOME_PAIRS)
+def all_figures(n, priors):
+    found = {f"{move}, {prior}": figures(n, priors[prior], move) for move in MOVES for prior in priors}
+    found["node_swap, some pairs"] = figures(n, priors["free"], "node_swap", SOME_PAIRS)
     return found
 
 
@@ -272,8 +266,8 @@ def main(what):
     install(DECISIONS)
     regroup.TRIES = 2  # groups of up to three nodes are all there are at n = 3
     tasks = {
-        "three": three_nodes,
-        "four": four_nodes,
+        "three": lambda: all_figures(3, PRIORS),
+        "four": lambda: all_figures(4, FOUR),
         "mixtures": mixtures,
         "all moves": lambda: mixture_figures("mixed", "free"),
         "definitions": compare_with_definitions,

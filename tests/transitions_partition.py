@@ -14,6 +14,7 @@ import numpy as np
 import reference
 import reference_spaces as twin
 import transitions
+from reference_moves import distance
 from transitions import DECISIONS, EXPLORER, G, install, key_of, starting_at
 
 from parnidag.data import Data
@@ -167,11 +168,6 @@ def judge(law, outcomes_from):
 def outcomes_of(function, *arguments):
     """Return a function that yields every outcome from a partition or an order."""
     return lambda level: EXPLORER.outcomes(functools.partial(function, *arguments, level))
-
-
-def distance(found, law):
-    """Largest difference between two laws."""
-    return max(abs(found.get(key, 0.0) - law.get(key, 0.0)) for key in found | law)
 
 
 def graph_errors(case, tries):

@@ -51,10 +51,6 @@ def law_of(function):
     return found
 
 
-def distance(law, other):
-    return float(reference_moves.distance(law, other))
-
-
 def reached(law):
     return {graph for graph, chance in law.items() if chance > ROUNDING}
 
@@ -212,7 +208,7 @@ class Case:
         laws = [self.law(graph) for graph in graphs]
         pairs = [(law, definition.law(graph, groups)) for law, graph in zip(laws, graphs, strict=True)]
         return laws, {
-            "definition": max(distance(*pair) for pair in pairs),
+            "definition": float(max(reference_moves.distance(*pair) for pair in pairs)),
             "missed": sum(len(reached(law) ^ reached(expected)) for law, expected in pairs),
             "next": sum(len(reached(law)) - 1 for law in laws),
             "misreported": self.misreported,
@@ -245,7 +241,7 @@ def three_nodes():
     return found | {f"raw, {space}": figures(3, PRIORS["constrained"], space, tries=2, raw=True) for space in spaces(3)}
 
 
-def four_free_nodes(rows=4):
+def four_free_nodes(rows=6):
     """Some rows of the matrix of 543 graphs; the whole matrix of the definition takes their place otherwise."""
     found = {}
     for space in spaces(4):
