@@ -11,8 +11,9 @@ import math
 import numpy as np
 import reference
 import reference_spaces
+from reference_moves import distance
 from transitions import DECISIONS, G, install
-from transitions_regroup import distance, law_of
+from transitions_regroup import law_of
 
 from parnidag.data import Data
 from parnidag.priors.edge_prior import EdgePrior
@@ -63,9 +64,9 @@ def compare_ranked(prior, change, n=5):
         if whole > -math.inf:
             law = law_of_parents(tables, by_rank, j, np.array(barred))
             weights = {(family, score): math.exp(score - whole) for family, score in sets.items()}
-            found["weights"] = max(found["weights"], distance(law, weights))
+            found["weights"] = max(found["weights"], float(distance(law, weights)))
             weighed = law_of_parents(tables, by_weight, j, np.array(barred))
-            found["weighing"] = max(found["weighing"], distance(law, weighed))
+            found["weighing"] = max(found["weighing"], float(distance(law, weighed)))
             found["questions"] += 1
     return found
 
