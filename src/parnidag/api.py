@@ -283,12 +283,12 @@ def exact(
     draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = as_data(data)
-    check_size(table.n_nodes, draws=draws > 0)
+    check_size(table.n_nodes, draws)
     target = _target(table, score, prior)
     log_weights = all_local_scores(target)
     target.check_score()
     solution = solve(log_weights)
-    graphs = draw_graphs(log_weights, draws, seed) if draws else np.zeros((0, target.n_nodes, target.n_nodes), bool)
+    graphs = draw_graphs(solution.completions, draws, seed)
     settings = {
         "version": __version__,
         "versions": software(),

@@ -362,7 +362,7 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _announce_long_sum(nodes: int, draws: bool) -> None:
+def _announce_long_sum(nodes: int, draws: int) -> None:
     """Say how long an exact solution takes, if it is long enough to wonder whether anything happens."""
     from parnidag.exact_solver.sums import check_size, estimate
 

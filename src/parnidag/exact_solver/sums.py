@@ -1,43 +1,69 @@
 """The exact solver: sums over every DAG of a small problem, which give exact edge probabilities.
 
-The target is any weight that is a product over nodes, w(G) = ∏_j w_j(parents of j). With α_j(U) = Σ_{P ⊆ U} w_j(P) and
-V the set of all n nodes (sets are bitmasks here), inclusion–exclusion over the sinks T of a node set S = U ∪ T gives
+The target is any weight that is a product over nodes, w(G) = ∏_j w_j(parents of j). Sets of nodes are bitmasks, V is
+the set of all n, and α_j(U) = Σ_{P ⊆ U} w_j(P). A set U is closed in a DAG if no edge leads into it from outside. The
+sum over all ways to complete a DAG on the closed set U to one on V follows by inclusion–exclusion over sets T of nodes
+whose parents all lie in U,
 
-    f(S) = Σ_{∅ ≠ T ⊆ S} (−1)^{|T|+1} f(S∖T) ∏_{j ∈ T} α_j(S∖T),     f(∅) = 1,
+    r(U) = Σ_{∅ ≠ T ⊆ V∖U} (−1)^{|T|+1} ∏_{j ∈ T} α_j(U) r(U ∪ T),     r(V) = 1,
 
-the sum over all DAGs on S, and its mirror image r(U), the sum over all ways to complete a DAG on U to one on V, in
-O(3ⁿ). The product f(U) ∏_{j ∈ T} α_j(U) r(U ∪ T) counts a subset of all DAGs, so it never exceeds f(V): that bounds
-what the alternating signs can cancel, and it makes the derivatives of f(V) a by-product of r.
+and f(S), the sum over all DAGs on S, is its mirror image: together O(3ⁿ). The product f(U) ∏_{j ∈ T} α_j(U) r(U ∪ T)
+weighs a set of DAGs, so it never exceeds f(V): that bounds what the alternating signs can cancel, and it makes the
+derivatives of f(V), and so the edge probabilities, a by-product.
 
-Everything is kept as logarithms, because local scores of real data span thousands of nats and would underflow. Exact
-draws from the same weights are in `draws.py`, which borrows the table checks and the subset sums from here.
+Two things make this fast. Local scores of real data span thousands of nats, so numbers are kept as a fraction and a
+power of two: products and sums then need no logarithm. And most sets are hardly ever closed: the sum over all *orders*
+that begin with U counts every DAG in which U is closed, takes O(n 2ⁿ), and so bounds f(U) r(U); what it shows to be
+negligible is left out. Exact draws from the same sums are in `draws.py`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
-from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.jit import entry, kernel, leaf
 from parnidag.tables.fill import log_add
 
-MAX_NODES, MAX_NODES_FOR_DRAWS = 20, 16
-"""For exact edge probabilities, and for exact draws."""
-NEGLIGIBLE = 80.0
-"""Nats below the largest term at which a term is dropped: 2²⁰ such terms together stay far below rounding."""
-PEAK, TOTAL, MAGNITUDE = 0, 1, 2
-"""Columns of a running sum: log of its largest term, then the signed and the absolute sum in units of that term."""
-SECONDS_PER_TERM, SECONDS_PER_TERM_FOR_DRAWS = 2.4e-8, 6e-9
-"""CPU time measured at n = 16 to 20, divided by 3ⁿ for edge probabilities and by 4ⁿ for draws."""
+MAX_NODES = 22
+"""Beyond, the tables of all parent sets take more than 2 GB."""
+NEGLIGIBLE = 60.0
+"""Nats below the sum over all DAGs at which terms are left out: 3²² of them together stay far below rounding."""
+SMALLEST = np.int64(400)
+"""2^−SMALLEST and less count as 0: a sum is at most n! < 2⁷⁰ times smaller than the bound in whose units it is kept."""
+NOTHING = np.int32(-(2**28))
+"""The exponent of 0."""
+LOG_2 = math.log(2.0)
+SECONDS_PER_TERM, SECONDS_PER_DRAW = 6e-9, 8e-9
+"""CPU time measured at n = 16 to 20: for edge probabilities divided by 3ⁿ, for a draw by 2ⁿ."""
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
 Int = int | np.int64
 NodeSet = int | np.int64
 """A set of nodes as a bitmask."""
+
+
+class Completions(NamedTuple):
+    """The sums over all completions of every closed set, with what they were made from."""
+
+    weights: FloatArray
+    """Log weight of every parent set of every node, divided by the node's largest (n × 2ⁿ⁻¹)."""
+    low_sums: FloatArray
+    """The same, summed over the subsets of the lower half of the bits: half-way to `sums`, for draws of parents."""
+    sums: FloatArray
+    """Log α_j(U) at [j, column of U]."""
+    log_before: FloatArray
+    log_after: FloatArray
+    """Per set, log sums over the orders of its nodes and of all others: bounds for log f and log r."""
+    fraction: FloatArray
+    exponent: IntArray
+    """r(U) = fraction · 2^exponent, with fraction 0 or in ½ … 1; 0 for sets that are negligible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +76,7 @@ class Solution:
     """Of the edge i → j, [i, j]; the diagonal is 0."""
     cancellation: float
     """The worst Σ|terms| / |Σ terms| met in an alternating sum: about log10(cancellation) digits were lost there."""
+    completions: Completions
 
 
 def solve(log_weights: FloatArray) -> Solution:
@@ -69,42 +96,38 @@ def solve(log_weights: FloatArray) -> Solution:
     >>> solution.edge_probabilities.round(6).tolist()
     [[0.0, 0.333333], [0.333333, 0.0]]
     """
-    weights, log_scale = normalised(log_weights, draws=False)
-    sums = subset_sums(weights)
-    log_prefix, prefix_cancellation = _sum_prefixes(sums)
-    if log_prefix[-1] == -np.inf:
-        raise no_graph_allowed()
-    expectations, suffix_cancellation = _differentiate(sums, log_prefix)
+    weights, log_scale = _normalised(log_weights)
+    low_sums, sums = _subset_sums(weights)
+    log_before, log_after = _sum_orders(sums)
+    if log_after[0] == -np.inf:
+        raise _no_graph_allowed()
+    fraction, exponent = np.zeros_like(log_after), np.full(log_after.shape, NOTHING)
+    completions = Completions(weights, low_sums, sums, log_before, log_after, fraction, exponent)
+    cancellation = _sum_completions(completions)
+    expectations = _differentiate(completions)
     # The diagonal holds the probability that a node has some parent set: 1 up to rounding. Dividing by it makes a
     # required edge exactly certain.
     probabilities = np.clip(expectations / np.diag(expectations), 0.0, 1.0)
     np.fill_diagonal(probabilities, 0.0)
-    return Solution(
-        log_total=float(log_prefix[-1] + log_scale),
-        edge_probabilities=probabilities,
-        cancellation=float(max(prefix_cancellation, suffix_cancellation)),
-    )
+    log_total = float(math.log(fraction[0]) + exponent[0] * LOG_2 + log_scale)
+    return Solution(log_total, probabilities, float(cancellation), completions)
 
 
-def check_size(n: int, draws: bool) -> None:
-    """Refuse a problem that is too large, before anything is allocated; exact draws cost more than probabilities."""
-    limit = MAX_NODES_FOR_DRAWS if draws else MAX_NODES
-    if n <= limit:
-        return
-    what = "exact draws of graphs" if draws else "exact edge probabilities"
-    without_draws = f" (edge probabilities without draws go up to {MAX_NODES} nodes)" if draws else ""
-    raise ParnidagError(
-        f"{what} are limited to {limit} nodes, got {n}: this would take {estimate(n, draws)[1]}{without_draws}",
-        remedy="use parnidag.sample, which has no such limit",
-    )
+def check_size(n: int, draws: int) -> None:
+    """Refuse a problem that is too large, before anything is allocated."""
+    if n > MAX_NODES:
+        raise ParnidagError(
+            f"the exact posterior is limited to {MAX_NODES} nodes, got {n}: this would take {estimate(n, draws)[1]}",
+            remedy="use parnidag.sample, which has no such limit",
+        )
 
 
-def estimate(n: int, draws: bool) -> tuple[float, str]:
+def estimate(n: int, draws: int) -> tuple[float, str]:
     """Return about how many seconds a solution takes, and that with its memory in words."""
     bounded = min(n, 60)  # keeps the estimates inside the range of a float; far beyond "more than" anyway
-    table = 3.0**bounded if draws else 6 * 2.0**bounded
-    memory = 8 * (3 * bounded * 2.0 ** (bounded - 1) + table)  # the weights as given, scaled, and summed over subsets
-    seconds = SECONDS_PER_TERM_FOR_DRAWS * 4.0**bounded if draws else SECONDS_PER_TERM * 3.0**bounded
+    # The weights as given, scaled, half and fully summed over subsets; then eight numbers per set.
+    memory = 8 * (4 * bounded * 2.0 ** (bounded - 1) + 8 * 2.0**bounded)
+    seconds = SECONDS_PER_TERM * 3.0**bounded + draws * SECONDS_PER_DRAW * 2.0**bounded
     words = f"{_readable(memory, _MEMORY_UNITS)} of memory and {_readable(seconds, _TIME_UNITS)} on one core"
     return seconds, words
 
@@ -120,199 +143,256 @@ def _readable(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     return f"about {amount / size:.2g} {name}" if amount < 100 * size else f"about {amount / size:.0f} {name}"
 
 
-def normalised(log_weights: FloatArray, draws: bool) -> tuple[FloatArray, float]:
+def _normalised(log_weights: FloatArray) -> tuple[FloatArray, float]:
     """Check the table and divide each node's weights by its largest, so that the logs that matter are near 0."""
     if log_weights.ndim != 2 or log_weights.shape[0] < 1:
         raise ParnidagError(f"log_weights must have the shape (n, 2**(n-1)) with n ≥ 1, got {log_weights.shape}.")
     n = log_weights.shape[0]
-    check_size(n, draws)
+    check_size(n, 0)
     if log_weights.shape[1] != 2 ** (n - 1):
         raise ParnidagError(f"log_weights must have {2 ** (n - 1)} columns for {n} nodes, got {log_weights.shape[1]}.")
     largest = log_weights.max(axis=1)
     if np.isnan(largest).any() or (largest == np.inf).any():
         raise ParnidagError("log_weights must hold finite numbers or −inf, got NaN or +inf.")
     if (largest == -np.inf).any():
-        raise no_graph_allowed()
+        raise _no_graph_allowed()
     weights = np.ascontiguousarray(log_weights - largest[:, None], dtype=np.float64)
     return weights, float(largest.sum())
 
 
-def no_graph_allowed() -> ParnidagError:
+def _no_graph_allowed() -> ParnidagError:
     return ParnidagError(
         "log_weights allow no graph at all: every DAG has weight 0. "
         "Relax the required edges, the forbidden edges or max_parents."
     )
 
 
-@kernel
-def _log_difference(a: float, b: float) -> float:
-    """Log of eᵃ − eᵇ, −inf when that is not positive."""
-    if b >= a:
-        return -np.inf
-    return a + math.log(-math.expm1(b - a))
-
-
-@kernel
+@leaf
 def column_of(nodes: NodeSet, j: Int) -> Int:
     """Bitmask with bit j taken out: where the parent set `nodes` of j stands in its row."""
-    below = nodes & ((np.int64(1) << j) - 1)
-    return below | ((nodes >> (j + 1)) << j)
+    return (nodes & ((np.int64(1) << j) - 1)) | ((nodes >> (j + 1)) << j)
+
+
+@kernel
+def low_bits(n: Int) -> Int:
+    """How many of the n − 1 bits of a column the first half of the subset sums runs over."""
+    return np.int64((n - 1) // 2)
 
 
 @entry
-def subset_sums(log_weights: FloatArray) -> FloatArray:
-    """Row j, column U: log α_j(U), the log of the summed weights of all parent sets within U."""
-    n, columns = log_weights.shape
-    sums = log_weights.copy()
-    for j in range(n):
-        row = sums[j]
-        for bit in range(n - 1):
-            element = np.int64(1) << bit
-            for subset in range(columns):
-                if subset & element:
-                    row[subset] = log_add(row[subset], row[subset ^ element])
-    return sums
+def _subset_sums(log_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Row j, column U: the log of the summed weights of all parent sets within U; and the same half-way."""
+    n = np.int64(log_weights.shape[0])
+    low_sums = log_weights.copy()
+    _add_subsets(low_sums, np.int64(0), low_bits(n))
+    sums = low_sums.copy()
+    _add_subsets(sums, low_bits(n), n - 1)
+    return low_sums, sums
 
 
 @kernel
-def next_products(sums: FloatArray, closed: NodeSet, last: NodeSet, products: FloatArray) -> tuple[NodeSet, Int]:
-    """Products over T of the weights with which its nodes can follow the set `closed`, for every candidate set T.
-
-    A node's weight is that of its parent sets within `closed`, or only those that meet `last` when that is not empty.
-    Nodes without any are no candidates. Entry t stands for the t-th subset of the candidates, in increasing order.
-    Returns the candidates, as a bitmask, and the number of their subsets.
-    """
-    candidates, count = np.int64(0), np.int64(1)
-    products[0] = 0.0
+def _add_subsets(sums: FloatArray, first: Int, end: Int) -> None:
     for j in range(sums.shape[0]):
-        if (closed >> j) & 1:
-            continue
-        factor = sums[j, column_of(closed, j)]
-        if last != 0:
-            factor = _log_difference(factor, sums[j, column_of(closed & ~last, j)])
-        if factor > -np.inf:
+        row = sums[j]
+        for bit in range(first, end):
+            element = np.int64(1) << bit
+            for subset in range(row.size):
+                if subset & element:
+                    row[subset] = log_add(row[subset], row[subset ^ element])
+
+
+@entry
+def _sum_orders(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log sums over all orders of the nodes of a set, placed first, and of all other nodes, placed after them."""
+    n = np.int64(sums.shape[0])
+    size = np.int64(1) << n
+    before, after = np.full(size, -np.inf), np.full(size, -np.inf)
+    before[0], after[size - 1] = 0.0, 0.0
+    for closed in range(size):
+        for j in range(n):
+            if not (closed >> j) & 1 and before[closed] > -np.inf:
+                larger = closed | (np.int64(1) << j)
+                before[larger] = log_add(before[larger], before[closed] + sums[j, column_of(closed, j)])
+    for closed in range(size - 2, -1, -1):
+        for j in range(n):
+            if not (closed >> j) & 1:
+                following = after[closed | (np.int64(1) << j)] + sums[j, column_of(closed, j)]
+                after[closed] = log_add(after[closed], following)
+    return before, after
+
+
+@entry
+def count_terms(all_: Completions) -> float:
+    """How many terms all sums over followers have together, which says how long they take."""
+    total = 0.0
+    for closed in range(all_.fraction.size):
+        if is_met(all_, closed):
+            terms = 1.0
+            for j in range(all_.sums.shape[0]):
+                if may_follow(all_, closed, j):
+                    terms *= 2.0
+            total += terms
+    return total
+
+
+@entry
+def _sum_completions(all_: Completions) -> float:
+    """Fill in r(U) for every set that is not negligible, and return the worst cancellation."""
+    size = np.int64(all_.fraction.size)
+    work = make_work(size)
+    all_.fraction[size - 1], all_.exponent[size - 1] = 0.5, 1
+    worst = 1.0
+    for closed in range(size - 2, -1, -1):
+        if is_met(all_, closed):
+            candidates, count = list_followers(all_, work, closed, -1.0)
+            total, magnitude, peak = _sum_followers(all_, work, closed, candidates, count)
+            total = max(total, peak)  # each term weighs some of the completions, so none exceeds their sum
+            if total > 0.0:
+                worst = max(worst, magnitude / total)
+                fraction, exponent = math.frexp(total)
+                all_.fraction[closed], all_.exponent[closed] = fraction, exponent + power_above(all_.log_after[closed])
+    return worst
+
+
+@entry
+def _differentiate(all_: Completions) -> FloatArray:
+    """Edge probabilities from the derivatives of log f(V).
+
+    Entry [i, j] is Σ_U q_j(U) · (1 − α_j(U∖i) / α_j(U)) with q_j(U) = ∂ log f(V) / ∂ log α_j(U): given U, the last
+    factor is the share of the parent sets of j that hold i. Entry [j, j] is Σ_U q_j(U). On the way up, f(S) is
+    collected in units of its bound.
+    """
+    n, size = np.int64(all_.sums.shape[0]), np.int64(all_.fraction.size)
+    work, shares, expectations = make_work(size), np.empty(n), np.zeros((n, n))
+    before, unit = np.zeros(size), np.zeros(size, np.int32)
+    for nodes in range(size):
+        if all_.log_before[nodes] > -np.inf:
+            unit[nodes] = power_above(all_.log_before[nodes])
+    before[0] = 1.0
+    for closed in range(size - 1):
+        if all_.fraction[closed] > 0.0 and before[closed] > 0.0:
+            candidates, count = list_followers(all_, work, closed, -1.0)
+            base = unit[closed] + power_above(all_.log_after[closed])
+            _pass_on(all_, work, (closed, candidates, count), before, unit, base)
+            scale = before[closed] / all_.fraction[0] * 2.0 ** (base - all_.exponent[0])
+            _fold(work.terms, count, candidates, -scale, shares)
+            _add_expectations(expectations, shares, all_.sums, closed, candidates)
+    return expectations
+
+
+class Work(NamedTuple):
+    """Room for the sets that can follow a closed one, and a table of powers of two."""
+
+    products: FloatArray
+    exponents: IntArray
+    terms: FloatArray
+    powers: FloatArray
+
+
+@kernel
+def make_work(size: Int) -> Work:
+    powers = np.zeros(SMALLEST + 3)
+    power = 4.0
+    for k in range(SMALLEST + 2, 0, -1):  # the first stays 0
+        powers[k] = power
+        power *= 0.5
+    return Work(np.empty(size), np.empty(size, np.int32), np.empty(size), powers)
+
+
+@kernel
+def power_above(log: float) -> Int:
+    """The power of two whose size a number has at most."""
+    return np.int64(math.ceil(log / LOG_2))
+
+
+@kernel
+def least_log(all_: Completions) -> float:
+    """Log of what is negligible; the sum over DAGs is at most n! times smaller than that over orders."""
+    return float(all_.log_after[0] - math.lgamma(all_.sums.shape[0] + 1.0) - NEGLIGIBLE)
+
+
+@kernel
+def is_met(all_: Completions, closed: NodeSet) -> bool:
+    """Is the set closed in DAGs that together are not negligible?"""
+    return bool(all_.log_before[closed] + all_.log_after[closed] >= least_log(all_))
+
+
+@kernel
+def may_follow(all_: Completions, closed: NodeSet, j: Int) -> bool:
+    """Is the closed set followed by j, with all its parents there, in DAGs that together are not negligible?"""
+    if (closed >> j) & 1:
+        return False
+    log_weight = all_.sums[j, column_of(closed, j)] + all_.log_after[closed | (np.int64(1) << j)]
+    return bool(all_.log_before[closed] + log_weight >= least_log(all_))
+
+
+@kernel
+def list_followers(all_: Completions, work: Work, closed: NodeSet, sign: float) -> tuple[NodeSet, Int]:
+    """List the sets T whose nodes may all follow the closed set U, and the products ∏_{j ∈ T} (sign · α_j(U)).
+
+    Entry t of `products` and `exponents` stands for the t-th subset of the candidates in increasing order; the unit is
+    the bound of r(U). Returns the candidates, as a bitmask, and the number of their subsets.
+    """
+    products, exponents = work.products, work.exponents
+    candidates, count = np.int64(0), np.int64(1)
+    products[0], exponents[0] = 1.0, -power_above(all_.log_after[closed])
+    for j in range(all_.sums.shape[0]):
+        if may_follow(all_, closed, j):
             candidates |= np.int64(1) << j
+            log_factor = all_.sums[j, column_of(closed, j)]
+            exponent = np.int32(math.floor(log_factor / LOG_2))
+            factor = sign * math.exp(log_factor - exponent * LOG_2)
             for t in range(count):
-                products[count + t] = products[t] + factor
+                products[count + t] = products[t] * factor
+                exponents[count + t] = exponents[t] + exponent
             count *= 2
     return candidates, count
 
 
 @kernel
-def _alternating_signs(size: Int) -> FloatArray:
-    """+1 for the sets of odd size, −1 for the others."""
-    signs = np.empty(size)
-    signs[0] = -1.0
-    filled = np.int64(1)
-    while filled < size:
-        for t in range(filled):
-            signs[filled + t] = -signs[t]
-        filled *= 2
-    return signs
+def scaled(powers: FloatArray, power: Int) -> float:
+    return float(powers[max(power, -SMALLEST) + SMALLEST])
 
 
 @kernel
-def _accumulate(running: FloatArray, log_term: float, sign: float) -> None:
-    """Add a signed term to a running sum, rescaling when the term is the largest so far."""
-    gap = log_term - running[PEAK]
-    if gap > 0.0:
-        shrink = math.exp(-gap)
-        running[PEAK] = log_term
-        running[TOTAL] = running[TOTAL] * shrink + sign
-        running[MAGNITUDE] = running[MAGNITUDE] * shrink + 1.0
-    elif gap > -NEGLIGIBLE:
-        size = math.exp(gap)
-        running[TOTAL] += sign * size
-        running[MAGNITUDE] += size
-
-
-@entry
-def _sum_prefixes(sums: FloatArray) -> tuple[FloatArray, float]:
-    """Log f(S), the sum over all DAGs on S, for every node set S; and the worst cancellation."""
-    size = np.int64(1) << sums.shape[0]
-    signs, products = _alternating_signs(size), np.empty(size)
-    running = np.zeros((size, 3))
-    running[:, PEAK] = -np.inf
-    log_prefix = np.full(size, -np.inf)
-    log_prefix[0] = 0.0
-    worst = 1.0
-    for closed in range(size):
-        if closed > 0:
-            if running[closed, PEAK] == -np.inf:
-                continue
-            # f(S) counts more DAGs than any one of its terms, so its sum is at least 1 in units of the largest.
-            total = max(running[closed, TOTAL], 1.0)
-            log_prefix[closed] = running[closed, PEAK] + math.log(total)
-            worst = max(worst, running[closed, MAGNITUDE] / total)
-        candidates, count = next_products(sums, closed, np.int64(0), products)
-        sinks = np.int64(0)
-        for t in range(1, count):
-            sinks = (sinks - candidates) & candidates
-            _accumulate(running[closed | sinks], log_prefix[closed] + products[t], signs[t])
-    return log_prefix, worst
-
-
-@entry
-def _differentiate(sums: FloatArray, log_prefix: FloatArray) -> tuple[FloatArray, float]:
-    """Edge probabilities from the derivatives of log f(V), and the worst cancellation.
-
-    Entry [i, j] is Σ_U q_j(U) · (1 − α_j(U∖i) / α_j(U)) with q_j(U) = ∂ log f(V) / ∂ log α_j(U): given U, the last
-    factor is the share of the parent sets of j that hold i. Entry [j, j] is Σ_U q_j(U).
-    """
-    n, size = sums.shape[0], log_prefix.shape[0]
-    signs, terms, shares = _alternating_signs(size), np.empty(size), np.empty(n)
-    expectations = np.zeros((n, n))
-    log_suffix = np.full(size, -np.inf)
-    log_suffix[size - 1] = 0.0
-    worst = 1.0
-    for closed in range(size - 2, -1, -1):
-        if log_prefix[closed] == -np.inf:
-            continue  # no DAG on these nodes, so no DAG on all nodes passes here
-        candidates, count = next_products(sums, closed, np.int64(0), terms)
-        peak = _complete(terms, count, log_suffix, closed, candidates)
-        if peak == -np.inf:
-            continue
-        total, magnitude = _signed_terms(terms, count, peak, signs)
-        total = max(total, 1.0)
-        worst = max(worst, magnitude / total)
-        log_suffix[closed] = peak + math.log(total)
-        log_share = peak + log_prefix[closed] - log_prefix[size - 1]
-        if log_share > -NEGLIGIBLE:
-            _fold(terms, count, candidates, math.exp(log_share), shares)
-            _add_expectations(expectations, shares, sums, closed, candidates)
-    return expectations, worst
-
-
-@kernel
-def _complete(terms: FloatArray, count: Int, log_suffix: FloatArray, closed: NodeSet, candidates: NodeSet) -> float:
-    """Multiply the products over T by r(U ∪ T); the largest log of the results."""
-    peak, sinks = -np.inf, np.int64(0)
+def _sum_followers(
+    all_: Completions, work: Work, closed: NodeSet, candidates: NodeSet, count: Int
+) -> tuple[float, float, float]:
+    """r(U) as a sum over T, the sum of the absolute terms, and the largest."""
+    products, exponents, _, powers = work
+    fraction, exponent = all_.fraction, all_.exponent
+    total, magnitude, peak, followers = 0.0, 0.0, 0.0, np.int64(0)
     for t in range(1, count):
-        sinks = (sinks - candidates) & candidates
-        terms[t] += log_suffix[closed | sinks]
-        peak = max(peak, terms[t])
-    return peak
+        followers = (followers - candidates) & candidates
+        nodes = closed | followers
+        term = products[t] * fraction[nodes] * scaled(powers, exponents[t] + exponent[nodes])
+        total -= term
+        magnitude += abs(term)
+        peak = max(peak, abs(term))
+    return total, magnitude, peak
 
 
 @kernel
-def _signed_terms(terms: FloatArray, count: Int, peak: float, signs: FloatArray) -> tuple[float, float]:
-    """Turn logs into signed terms in units of the largest; their sum and absolute sum."""
-    total, magnitude = 0.0, 0.0
-    terms[0] = 0.0
+def _pass_on(
+    all_: Completions, work: Work, step: tuple[NodeSet, NodeSet, Int], before: FloatArray, unit: IntArray, base: Int
+) -> None:
+    """Add f(U) ∏_{j ∈ T} α_j(U), with its sign, to f(U ∪ T), and write ∏_{j ∈ T} α_j(U) r(U ∪ T) to `terms`."""
+    products, exponents, terms, powers = work
+    fraction, exponent = all_.fraction, all_.exponent
+    closed, candidates, count = step
+    own, followers = before[closed], np.int64(0)
     for t in range(1, count):
-        gap = terms[t] - peak
-        term = math.exp(gap) if gap > -NEGLIGIBLE else 0.0
-        magnitude += term
-        term *= signs[t]
-        total += term
-        terms[t] = term
-    return total, magnitude
+        followers = (followers - candidates) & candidates
+        nodes = closed | followers
+        terms[t] = products[t] * fraction[nodes] * scaled(powers, exponents[t] + exponent[nodes])
+        before[nodes] -= own * products[t] * scaled(powers, exponents[t] + base - unit[nodes])
 
 
 @kernel
 def _fold(terms: FloatArray, count: Int, candidates: NodeSet, scale: float, shares: FloatArray) -> None:
     """Per candidate, the sum of the terms of all sets that hold it, by folding the array in halves (destroys it)."""
     half = count
+    terms[0] = 0.0
     for j in range(shares.shape[0] - 1, -1, -1):
         if (candidates >> j) & 1:
             half //= 2
