@@ -13,9 +13,9 @@ from parnidag import samplers, scores, space
 from parnidag.cli import main
 from parnidag.data import Data, batches, files, table
 from parnidag.errors import DataError, ParnidagError
-from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.scores.bdeu import pack
 from parnidag.space import pc_discrete as discrete_tests
+from parnidag.tables.all_sets import all_local_scores
 from parnidag.target import Target
 
 

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from benchmarks import calibration
 from benchmarks.calibration import Classes, Normal, Outcome
 from parnidag import EdgePrior
-from parnidag.exact_solver.all_sets import all_local_scores
+from parnidag.tables.all_sets import all_local_scores
 from parnidag.target import Target
 
 NODES, ROWS = 4, 20

@@ -44,7 +44,7 @@ def count_orderings(graph):
 
 
 def draw(log_weights, draws, seed):
-    return exact_draws.draw_graphs(exact_sums.solve(log_weights).completions, draws, seed)
+    return exact_draws.draw_graphs(exact_sums.solve(log_weights), draws, seed)
 
 
 def sum_over_layers(log_weights):

@@ -126,7 +126,7 @@ def test_arbitrary_missing_parent_sets_match_enumeration(n):
         log_weights[np.random.default_rng(seed + 1000).random(log_weights.shape) < 0.6] = -np.inf
         if np.any(log_weights_of(all_dags(n), log_weights) > -np.inf):
             assert_solves(log_weights)
-            drawn = exact_draws.draw_graphs(exact_sums.solve(log_weights).completions, 1, 0)
+            drawn = exact_draws.draw_graphs(exact_sums.solve(log_weights), 1, 0)
             assert log_weights_of(drawn, log_weights) > -np.inf
             solved += 1
         else:
@@ -188,7 +188,7 @@ def uncompiled():
     log_weights = np.zeros((3, 4))
     log_weights[0, 1] = -np.inf
     solution = exact_sums.solve(log_weights)
-    return solution.log_total, exact_draws.draw_graphs(solution.completions, 20, 5).tolist()
+    return solution.log_total, exact_draws.draw_graphs(solution, 20, 5).tolist()
 
 
 def test_the_same_code_runs_uncompiled():

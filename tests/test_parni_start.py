@@ -10,13 +10,13 @@ import parnidag
 from parnidag import EdgePrior, samplers, scores
 from parnidag.data import Data
 from parnidag.exact_solver import sums as referee
-from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.kernels.dag import ABSENT
 from parnidag.kernels.problem import FORBIDDEN, FREE
 from parnidag.samplers.base import new_chain
 from parnidag.samplers.parni import start as initial
 from parnidag.samplers.parni.start import Climb, climb, initialise, shared_candidates, walker_at
 from parnidag.space import expansion, search
+from parnidag.tables.all_sets import all_local_scores
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
 

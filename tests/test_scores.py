@@ -16,9 +16,9 @@ import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
 from parnidag.errors import DataError
-from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.scores.by_name import choose_score, named_score
 from parnidag.scores.spline import curves
+from parnidag.tables.all_sets import all_local_scores
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
 

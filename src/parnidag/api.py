@@ -20,7 +20,6 @@ from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
-from parnidag.exact_solver.all_sets import all_local_scores
 from parnidag.exact_solver.draws import draw_graphs
 from parnidag.exact_solver.sums import check_size, solve
 from parnidag.graphs.adjacency import Adjacency
@@ -45,6 +44,7 @@ from parnidag.samplers.base import Sampler
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
 from parnidag.space.read import as_space
+from parnidag.tables.all_sets import all_local_scores
 from parnidag.target import Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -288,7 +288,7 @@ def exact(
     log_weights = all_local_scores(target)
     target.check_score()
     solution = solve(log_weights)
-    graphs = draw_graphs(solution.completions, draws, seed)
+    graphs = draw_graphs(solution, draws, seed)
     settings = {
         "version": __version__,
         "versions": software(),

@@ -19,37 +19,27 @@ import numpy as np
 import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
-from parnidag.exact_solver.sums import (
-    Completions,
-    FloatArray,
-    Int,
-    NodeSet,
-    Work,
-    column_of,
-    list_followers,
-    low_bits,
-    make_work,
-    scaled,
-)
+from parnidag.exact_solver.sums import Completions, FloatArray, Solution, Work, list_followers, make_work, scaled
 from parnidag.kernels.jit import entry, kernel
+from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, draw_parents
 
 BoolArray = npt.NDArray[np.bool_]
 State = tuple[NodeSet, NodeSet]
 """How far a layered DAG has come: the nodes placed so far, and those of them below the last layer."""
 
 
-def draw_graphs(completions: Completions, draws: int, seed: int | np.random.SeedSequence | None) -> BoolArray:
-    """Draw DAGs (draws × n × n) exactly and independently, from the sums of `solve`."""
+def draw_graphs(solution: Solution, draws: int, seed: int | np.random.SeedSequence | None) -> BoolArray:
+    """Draw DAGs (draws × n × n) exactly and independently, from the sums of a solution."""
     if draws < 0:
         raise ParnidagError(f"draws must not be negative, got {draws}.")
-    n = len(completions.weights)
+    n = len(solution.edge_probabilities)
     # A node waits for at most n layers, and takes two uniforms to choose its parents.
     uniforms = np.random.default_rng(seed).random((draws, n + 2, n))
-    return _draw(completions, uniforms)
+    return _draw(solution.sets, solution.completions, uniforms)
 
 
 @entry
-def _draw(all_: Completions, uniforms: FloatArray) -> BoolArray:
+def _draw(sets: SetSums, all_: Completions, uniforms: FloatArray) -> BoolArray:
     """One DAG per block of uniforms, layer by layer, then the parents of each node of the layer."""
     draws, _, n = uniforms.shape
     everything = (np.int64(1) << n) - 1
@@ -63,7 +53,7 @@ def _draw(all_: Completions, uniforms: FloatArray) -> BoolArray:
             layer = _draw_layer(all_, work, signed, low, state, uniforms[d, layers])
             for j in range(n):
                 if (layer >> j) & 1:
-                    parents = draw_parents(all_, j, state, work.terms, uniforms[d, n, j], uniforms[d, n + 1, j])
+                    parents = draw_parents(sets, j, state, work.terms, uniforms[d, n, j], uniforms[d, n + 1, j])
                     for i in range(n):
                         graphs[d, i, j] = (parents >> i) & 1
             closed, below = closed | layer, closed
@@ -131,70 +121,3 @@ def _low_shares(all_: Completions, state: State, candidates: NodeSet, low: Float
             for t in range(count):
                 signed[count + t] = -low[j] * signed[t]
             count *= 2
-
-
-@kernel
-def draw_parents(
-    all_: Completions, j: Int, state: State, weights: FloatArray, uniform: float, second: float
-) -> NodeSet:
-    """Draw parents of j within U that are not all below the last layer, as a bitmask; no parents if U is empty.
-
-    First the upper half of the bits, by the sums over the lower half, then the lower half: 2ⁿᐟ² terms each.
-    """
-    closed, below = state
-    if closed == 0:
-        return np.int64(0)
-    within, forbidden = column_of(closed, j), column_of(below, j)
-    lower = (np.int64(1) << low_bits(np.int64(all_.sums.shape[0]))) - 1
-    log_all = all_.sums[j, within]
-    upper: NodeSet = np.int64(0)
-    count = np.int64(0)
-    while True:
-        weights[count] = math.exp(all_.low_sums[j, upper | (within & lower)] - log_all)
-        if upper & ~forbidden == 0:
-            weights[count] -= math.exp(all_.low_sums[j, upper | (forbidden & lower)] - log_all)
-        count += 1
-        upper = (upper - (within & ~lower)) & within & ~lower
-        if upper == 0:
-            break
-    upper = _nth_subset(_pick(weights, count, uniform), within & ~lower)
-    subset, count = np.int64(0), np.int64(0)
-    while True:
-        permitted = (upper | subset) & ~forbidden != 0
-        weights[count] = math.exp(all_.weights[j, upper | subset] - log_all) if permitted else 0.0
-        count += 1
-        subset = (subset - (within & lower)) & within & lower
-        if subset == 0:
-            break
-    column = upper | _nth_subset(_pick(weights, count, second), within & lower)
-    above = column >> j
-    return (column & ((np.int64(1) << j) - 1)) | (above << (j + 1))
-
-
-@kernel
-def _pick(weights: FloatArray, count: Int, uniform: float) -> Int:
-    """Index drawn in proportion to the weights, of which those that are not positive are rounding."""
-    total = 0.0
-    for t in range(count):
-        total += max(0.0, weights[t])
-    remaining, chosen = uniform * total, np.int64(0)
-    for t in range(count):
-        if weights[t] > 0.0:  # rounding may leave a remainder: the last possible index takes it
-            chosen = np.int64(t)
-            remaining -= weights[t]
-            if remaining < 0.0:
-                break
-    return chosen
-
-
-@kernel
-def _nth_subset(t: Int, nodes: NodeSet) -> NodeSet:
-    """Spread the bits of t over the bits of `nodes`: its t-th subset in increasing order."""
-    subset, remaining, element = np.int64(0), np.int64(t), np.int64(1)
-    while element <= nodes:
-        if nodes & element:
-            if remaining & 1:
-                subset |= element
-            remaining >>= 1
-        element <<= 1
-    return subset

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
-from parnidag.kernels.jit import entry, kernel, leaf
+from parnidag.kernels.jit import entry, kernel
+from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, set_sums
 from parnidag.tables.fill import log_add
 
 MAX_NODES = 22
@@ -44,20 +45,13 @@ SECONDS_PER_TERM, SECONDS_PER_DRAW = 6e-9, 8e-9
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
-Int = int | np.int64
-NodeSet = int | np.int64
-"""A set of nodes as a bitmask."""
 
 
 class Completions(NamedTuple):
     """The sums over all completions of every closed set, with what they were made from."""
 
-    weights: FloatArray
-    """Log weight of every parent set of every node, divided by the node's largest (n × 2ⁿ⁻¹)."""
-    low_sums: FloatArray
-    """The same, summed over the subsets of the lower half of the bits: half-way to `sums`, for draws of parents."""
     sums: FloatArray
-    """Log α_j(U) at [j, column of U]."""
+    """Log α_j(U) at [j, column of U], see `tables.all_sets`."""
     log_before: FloatArray
     log_after: FloatArray
     """Per set, log sums over the orders of its nodes and of all others: bounds for log f and log r."""
@@ -76,6 +70,7 @@ class Solution:
     """Of the edge i → j, [i, j]; the diagonal is 0."""
     cancellation: float
     """The worst Σ|terms| / |Σ terms| met in an alternating sum: about log10(cancellation) digits were lost there."""
+    sets: SetSums
     completions: Completions
 
 
@@ -96,21 +91,28 @@ def solve(log_weights: FloatArray) -> Solution:
     >>> solution.edge_probabilities.round(6).tolist()
     [[0.0, 0.333333], [0.333333, 0.0]]
     """
-    weights, log_scale = _normalised(log_weights)
-    low_sums, sums = _subset_sums(weights)
-    log_before, log_after = _sum_orders(sums)
+    sets = _checked_sums(log_weights)
+    return add_up(sets, bounded(sets))
+
+
+def bounded(sets: SetSums) -> Completions:
+    """Bound all sums, from which follows how many terms matter (`count_terms`); `add_up` does the rest."""
+    log_before, log_after = _sum_orders(sets.sums)
     if log_after[0] == -np.inf:
         raise _no_graph_allowed()
     fraction, exponent = np.zeros_like(log_after), np.full(log_after.shape, NOTHING)
-    completions = Completions(weights, low_sums, sums, log_before, log_after, fraction, exponent)
+    return Completions(sets.sums, log_before, log_after, fraction, exponent)
+
+
+def add_up(sets: SetSums, completions: Completions) -> Solution:
     cancellation = _sum_completions(completions)
     expectations = _differentiate(completions)
     # The diagonal holds the probability that a node has some parent set: 1 up to rounding. Dividing by it makes a
     # required edge exactly certain.
     probabilities = np.clip(expectations / np.diag(expectations), 0.0, 1.0)
     np.fill_diagonal(probabilities, 0.0)
-    log_total = float(math.log(fraction[0]) + exponent[0] * LOG_2 + log_scale)
-    return Solution(log_total, probabilities, float(cancellation), completions)
+    log_total = math.log(completions.fraction[0]) + completions.exponent[0] * LOG_2 + sets.largest.sum()
+    return Solution(float(log_total), probabilities, float(cancellation), sets, completions)
 
 
 def check_size(n: int, draws: int) -> None:
@@ -143,8 +145,8 @@ def _readable(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     return f"about {amount / size:.2g} {name}" if amount < 100 * size else f"about {amount / size:.0f} {name}"
 
 
-def _normalised(log_weights: FloatArray) -> tuple[FloatArray, float]:
-    """Check the table and divide each node's weights by its largest, so that the logs that matter are near 0."""
+def _checked_sums(log_weights: FloatArray) -> SetSums:
+    """Check a table of weights and sum it over subsets."""
     if log_weights.ndim != 2 or log_weights.shape[0] < 1:
         raise ParnidagError(f"log_weights must have the shape (n, 2**(n-1)) with n ≥ 1, got {log_weights.shape}.")
     n = log_weights.shape[0]
@@ -156,8 +158,7 @@ def _normalised(log_weights: FloatArray) -> tuple[FloatArray, float]:
         raise ParnidagError("log_weights must hold finite numbers or −inf, got NaN or +inf.")
     if (largest == -np.inf).any():
         raise _no_graph_allowed()
-    weights = np.ascontiguousarray(log_weights - largest[:, None], dtype=np.float64)
-    return weights, float(largest.sum())
+    return set_sums(log_weights)
 
 
 def _no_graph_allowed() -> ParnidagError:
@@ -165,40 +166,6 @@ def _no_graph_allowed() -> ParnidagError:
         "log_weights allow no graph at all: every DAG has weight 0. "
         "Relax the required edges, the forbidden edges or max_parents."
     )
-
-
-@leaf
-def column_of(nodes: NodeSet, j: Int) -> Int:
-    """Bitmask with bit j taken out: where the parent set `nodes` of j stands in its row."""
-    return (nodes & ((np.int64(1) << j) - 1)) | ((nodes >> (j + 1)) << j)
-
-
-@kernel
-def low_bits(n: Int) -> Int:
-    """How many of the n − 1 bits of a column the first half of the subset sums runs over."""
-    return np.int64((n - 1) // 2)
-
-
-@entry
-def _subset_sums(log_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Row j, column U: the log of the summed weights of all parent sets within U; and the same half-way."""
-    n = np.int64(log_weights.shape[0])
-    low_sums = log_weights.copy()
-    _add_subsets(low_sums, np.int64(0), low_bits(n))
-    sums = low_sums.copy()
-    _add_subsets(sums, low_bits(n), n - 1)
-    return low_sums, sums
-
-
-@kernel
-def _add_subsets(sums: FloatArray, first: Int, end: Int) -> None:
-    for j in range(sums.shape[0]):
-        row = sums[j]
-        for bit in range(first, end):
-            element = np.int64(1) << bit
-            for subset in range(row.size):
-                if subset & element:
-                    row[subset] = log_add(row[subset], row[subset ^ element])
 
 
 @entry

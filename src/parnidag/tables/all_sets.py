@@ -1,0 +1,162 @@
+"""The weights of all parent sets of few nodes, summed over subsets, for exact sums and for walks over partitions.
+
+Sets of nodes are bitmasks. Row j of a table holds the parent sets of node j: the column of a set is its bitmask with
+bit j taken out, the bits above j moving down by one. Numbers are logs; −inf marks a set that the prior does not allow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag.kernels.jit import entry, kernel, leaf
+from parnidag.kernels.problem import FREE
+from parnidag.kernels.types import Floats, Integers
+from parnidag.tables.build import build_tables
+from parnidag.tables.fill import log_add
+from parnidag.target import Target
+
+Int = int | np.int64
+NodeSet = int | np.int64
+"""A set of nodes as a bitmask."""
+
+
+class SetSums(NamedTuple):
+    """What the parent sets of every node weigh, alone and together (each n × 2ⁿ⁻¹)."""
+
+    largest: Floats
+    """The log weight of each node's best set, of which all others are a share."""
+    weights: Floats
+    low_sums: Floats
+    """The weights summed over the subsets of the lower half of the bits: half-way to `sums`, for draws of parents."""
+    sums: Floats
+    """Log α_j(U) at [j, column of U]: the weights of all parent sets within U together."""
+
+
+def set_sums(log_weights: Floats) -> SetSums:
+    """Sum log weights (n × 2ⁿ⁻¹) over subsets; every node must have a set whose weight is not 0."""
+    largest = log_weights.max(axis=1)
+    weights = np.ascontiguousarray(log_weights - largest[:, None], dtype=np.float64)
+    return SetSums(largest, weights, *_subset_sums(weights))
+
+
+def all_local_scores(target: Target) -> Floats:
+    """Return the local log target of every node for every parent set."""
+    n = target.n_nodes
+    every = target.problem.status == FREE
+    tables = build_tables(target, every, plus_one=False, sums=False, memory=math.inf).arrays
+    scores = np.full((n, 2 ** (n - 1)), -math.inf)
+    for j in range(n):
+        required = tables.required[j, : tables.required_count[j]]
+        columns = np.array([_bits(required, j).sum()])
+        for bit in _bits(tables.candidates[j, : tables.candidate_count[j]], j):
+            columns = np.append(columns, columns | bit)
+        scores[j, columns] = tables.scores[tables.first_entry[j] : tables.first_entry[j + 1]]
+    return scores
+
+
+def _bits(parents: Integers, j: int) -> Integers:
+    return np.left_shift(1, parents - (parents > j), dtype=np.int64)
+
+
+@leaf
+def column_of(nodes: NodeSet, j: Int) -> Int:
+    """Bitmask with bit j taken out: where the parent set `nodes` of j stands in its row."""
+    return (nodes & ((np.int64(1) << j) - 1)) | ((nodes >> (j + 1)) << j)
+
+
+@kernel
+def low_bits(n: Int) -> Int:
+    """How many of the n − 1 bits of a column the first half of the subset sums runs over."""
+    return np.int64((n - 1) // 2)
+
+
+@entry
+def _subset_sums(log_weights: Floats) -> tuple[Floats, Floats]:
+    """Row j, column U: the log of the summed weights of all parent sets within U; and the same half-way."""
+    n = np.int64(log_weights.shape[0])
+    low_sums = log_weights.copy()
+    _add_subsets(low_sums, np.int64(0), low_bits(n))
+    sums = low_sums.copy()
+    _add_subsets(sums, low_bits(n), n - 1)
+    return low_sums, sums
+
+
+@kernel
+def _add_subsets(sums: Floats, first: Int, end: Int) -> None:
+    for j in range(sums.shape[0]):
+        row = sums[j]
+        for bit in range(first, end):
+            element = np.int64(1) << bit
+            for subset in range(row.size):
+                if subset & element:
+                    row[subset] = log_add(row[subset], row[subset ^ element])
+
+
+@kernel
+def draw_parents(
+    sets: SetSums, j: Int, state: tuple[NodeSet, NodeSet], weights: Floats, uniform: float, second: float
+) -> NodeSet:
+    """Draw parents of j within U that are not all below the last layer, as a bitmask; no parents if U is empty.
+
+    First the upper half of the bits, by the sums over the lower half, then the lower half: 2ⁿᐟ² terms each.
+    """
+    closed, below = state
+    if closed == 0:
+        return np.int64(0)
+    within, forbidden = column_of(closed, j), column_of(below, j)
+    lower = (np.int64(1) << low_bits(np.int64(sets.sums.shape[0]))) - 1
+    log_all = sets.sums[j, within]
+    upper: NodeSet = np.int64(0)
+    count = np.int64(0)
+    while True:
+        weights[count] = math.exp(sets.low_sums[j, upper | (within & lower)] - log_all)
+        if upper & ~forbidden == 0:
+            weights[count] -= math.exp(sets.low_sums[j, upper | (forbidden & lower)] - log_all)
+        count += 1
+        upper = (upper - (within & ~lower)) & within & ~lower
+        if upper == 0:
+            break
+    upper = _nth_subset(_pick(weights, count, uniform), within & ~lower)
+    subset, count = np.int64(0), np.int64(0)
+    while True:
+        permitted = (upper | subset) & ~forbidden != 0
+        weights[count] = math.exp(sets.weights[j, upper | subset] - log_all) if permitted else 0.0
+        count += 1
+        subset = (subset - (within & lower)) & within & lower
+        if subset == 0:
+            break
+    column = upper | _nth_subset(_pick(weights, count, second), within & lower)
+    above = column >> j
+    return (column & ((np.int64(1) << j) - 1)) | (above << (j + 1))
+
+
+@kernel
+def _pick(weights: Floats, count: Int, uniform: float) -> Int:
+    """Index drawn in proportion to the weights, of which those that are not positive are rounding."""
+    total = 0.0
+    for t in range(count):
+        total += max(0.0, weights[t])
+    remaining, chosen = uniform * total, np.int64(0)
+    for t in range(count):
+        if weights[t] > 0.0:  # rounding may leave a remainder: the last possible index takes it
+            chosen = np.int64(t)
+            remaining -= weights[t]
+            if remaining < 0.0:
+                break
+    return chosen
+
+
+@kernel
+def _nth_subset(t: Int, nodes: NodeSet) -> NodeSet:
+    """Spread the bits of t over the bits of `nodes`: its t-th subset in increasing order."""
+    subset, remaining, element = np.int64(0), np.int64(t), np.int64(1)
+    while element <= nodes:
+        if nodes & element:
+            if remaining & 1:
+                subset |= element
+            remaining >>= 1
+        element <<= 1
+    return subset
