@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from matplotlib.artist import Artist
+    from matplotlib.collections import PathCollection
     from matplotlib.text import Text
 
     from parnidag.results.posterior import Posterior
@@ -26,7 +27,6 @@ Floats = NDArray[np.float64]
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's colours, which the colour-blind can tell apart; their yellow is too pale for lines on white."""
-
 BLUE, VERMILLION, _, _, ORANGE, _, BLACK = PALETTE
 LINE_STYLES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
@@ -98,6 +98,14 @@ def describe(ax: Axes, title: str, x: str, y: str, *, closed: bool = False) -> N
     plain([ax.set_title(title), ax.set_xlabel(x), ax.set_ylabel(y)])
     if not closed:
         ax.spines[["top", "right"]].set_visible(False)
+
+
+def dots(
+    ax: Axes, x: Floats, y: Floats, size: float, colour: str, marker: str, *, alpha: float = 0.8, zorder: float = 4
+) -> PathCollection:
+    """Draw points, whole ones at the ends of the axes."""
+    look: dict[str, Any] = {"color": colour, "marker": marker, "alpha": alpha, "linewidths": 0}
+    return ax.scatter(x, y, s=size, **look, zorder=zorder, clip_on=False, rasterized=len(x) > MANY_POINTS)
 
 
 def unit_limits(ax: Axes) -> None:

@@ -16,13 +16,13 @@ from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     BLACK,
     GREY,
-    MANY_POINTS,
     SAME,
     add_legend,
     axes_for,
     codes_of,
     colour_of,
     describe,
+    dots,
     edge_names,
     line_of,
     marker_of,
@@ -53,10 +53,9 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = parnidag.sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
+    >>> from parnidag import plots, sample, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
     >>> ax = plots.trace(posterior)
     >>> ax.get_xlabel(), len(ax.lines)
     ('draw (one every 10 iterations)', 2)
@@ -105,10 +104,9 @@ def rank(posterior: Posterior, *, bins: int = 20, ax: Axes | None = None) -> Axe
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = parnidag.sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
+    >>> from parnidag import plots, sample, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
     >>> ax = plots.rank(posterior, bins=5)
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['chain 1', 'chain 2']
@@ -151,10 +149,9 @@ def edge_count(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.edge_count(parnidag.exact(table.values, draws=100, seed=1))
+    >>> from parnidag import exact, plots, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> ax = plots.edge_count(exact(table.values, draws=100, seed=1))
     >>> sum(ax.lines[0].get_ydata()).item()
     1.0
     """
@@ -206,10 +203,9 @@ def running(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = parnidag.sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
+    >>> from parnidag import plots, sample, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
     >>> ax = plots.running(posterior, [("X0", "X1")])
     >>> len(ax.lines)
     2
@@ -270,16 +266,15 @@ def agreement(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = parnidag.sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
+    >>> from parnidag import plots, sample, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
     >>> plots.agreement(posterior).get_xlabel()
     'edge probability in chain 2'
     """
     need_chains(posterior, "agreement")
     record = posterior.record
-    numbers = np.flatnonzero(record.batch_iterations.sum(axis=1) > 0)
+    numbers = np.flatnonzero(record.batch_iterations.sum(axis=1) > 0).tolist()
     if len(numbers) < 2:
         raise ParnidagError(
             "posterior: plots.agreement compares chains, and this result has one only; sample with chains=4"
@@ -290,18 +285,7 @@ def agreement(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     shown = [0] if len(chains) == 2 else range(len(chains))
     ax.plot([0, 1], [0, 1], color=BLACK, linewidth=0.8, zorder=1)
     handles = [
-        ax.scatter(
-            others[k],
-            chains[k],
-            s=26,
-            color=colour_of(int(numbers[k])),
-            marker=marker_of(int(numbers[k])),
-            alpha=0.7,
-            linewidths=0,
-            zorder=2,
-            clip_on=False,
-            rasterized=chains.shape[1] > MANY_POINTS,
-        )
+        dots(ax, others[k], chains[k], 26, colour_of(numbers[k]), marker_of(numbers[k]), alpha=0.7, zorder=2)
         for k in shown
     ]
     spread, _ = edge_disagreement(chains, len(record.nodes))

@@ -51,10 +51,9 @@ def compare(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots, scores
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> one, other = parnidag.exact(table.values), parnidag.exact(table.values, score=scores.BGe())
+    >>> from parnidag import exact, plots, scores, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> one, other = exact(table.values), exact(table.values, score=scores.BGe())
     >>> plots.compare(one, other, names=("Gaussian", "BGe")).get_xlabel()
     'edge probability, Gaussian'
     """

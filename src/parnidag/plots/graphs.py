@@ -18,16 +18,7 @@ from matplotlib.textpath import text_to_path
 from parnidag._util.checks import number
 from parnidag._util.text import number_of
 from parnidag.graphs.drawing import Layout, layered
-from parnidag.plots._axes import (
-    GREY,
-    INK,
-    PROBABILITY_MAP,
-    Floats,
-    axes_for,
-    check_posterior,
-    plain,
-    short,
-)
+from parnidag.plots._axes import GREY, INK, PROBABILITY_MAP, Floats, axes_for, check_posterior, plain, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,10 +67,9 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.graph(parnidag.exact(table.values), threshold=0.3)
+    >>> from parnidag import exact, plots, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> ax = plots.graph(exact(table.values), threshold=0.3)
     >>> sorted(text.get_text() for text in ax.texts if text.get_text().startswith("X"))
     ['X0', 'X1', 'X2']
     """

@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 
 from parnidag._util.checks import one_of
 from parnidag.graphs.adjacency import topological_order
-from parnidag.plots._axes import (
-    PALE,
-    PLAIN,
-    PROBABILITY_MAP,
-    axes_for,
-    check_posterior,
-    describe,
-    short,
-)
+from parnidag.plots._axes import PALE, PLAIN, PROBABILITY_MAP, axes_for, check_posterior, describe, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,10 +40,9 @@ def heatmap(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.heatmap(parnidag.exact(table.values), order="given")
+    >>> from parnidag import exact, plots, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> ax = plots.heatmap(exact(table.values), order="given")
     >>> ax.get_ylabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('parent', ['X0', 'X1', 'X2'])
     """

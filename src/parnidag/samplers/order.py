@@ -17,10 +17,10 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import random_topological_order
-from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ABSENT, ONE, ZERO
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Integers, int64
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Asked, Chain, Prepared, move_totals
@@ -155,24 +155,18 @@ class IterativeMCMC(OrderMCMC):
 
 @entry
 def advance_order(parts: ChainArrays, table_arrays: TableArrays, state: OrderState, steps: int) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+    dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     run = open_order(state.walk)
     every = state.integers[0]
-    done = int64(0)
-    if begin_segment(dag, recorder):
-        if dag.now == ZERO:
-            value_all(tables, run)
+    going = begin_segment(dag, recorder, steps)
+    if going and dag.now == ZERO:
+        value_all(tables, run)
+        draw_graph(dag, tables, run.level, state.graph, False)
+    while going:
+        order_step(dag.rng, tables, run)
+        if (dag.now + ONE) % every == ZERO:
+            value_all(tables, run)  # so that rounding does not pile up over millions of moves
             draw_graph(dag, tables, run.level, state.graph, False)
-        while done < steps:
-            order_step(dag.rng, tables, run)
-            if (dag.now + ONE) % every == ZERO:
-                value_all(tables, run)  # so that rounding does not pile up over millions of moves
-                draw_graph(dag, tables, run.level, state.graph, False)
-            done += ONE
-            if not observe(dag, recorder):
-                break
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+        going = observe(dag, recorder)
+    return close_chain(dag, recorder, parts)

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import Adjacency, topological_order
-from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
@@ -130,29 +130,23 @@ def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:
 
 @entry
 def advance_partition(parts: ChainArrays, table_arrays: TableArrays, state: PartitionState, steps: int) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+    dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     run = open_partition(state.walk)
     reversal = open_reversal(state.reversal)
     every = state.integers[0]
-    done = ZERO
-    if begin_segment(dag, recorder):
-        if dag.now == ZERO:
-            value_all(tables, run)
+    going = begin_segment(dag, recorder, steps)
+    if going and dag.now == ZERO:
+        value_all(tables, run)
+        draw_graph(dag, tables, run.level, state.graph, True)
+    while going:
+        partition_step(dag.rng, tables, run)
+        if (dag.now + ONE) % every == ZERO:
             draw_graph(dag, tables, run.level, state.graph, True)
-        while done < steps:
-            partition_step(dag.rng, tables, run)
-            if (dag.now + ONE) % every == ZERO:
-                draw_graph(dag, tables, run.level, state.graph, True)
-                reverse_edges(dag, tables, run, reversal, every, state.reversals)
-            done += ONE
-            if not observe(dag, recorder):
-                break
+            reverse_edges(dag, tables, run, reversal, every, state.reversals)
+        going = observe(dag, recorder)
     close_partition(run, state.walk)
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+    return close_chain(dag, recorder, parts)
 
 
 @kernel

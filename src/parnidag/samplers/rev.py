@@ -8,11 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from parnidag._util.checks import number
-from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
 from parnidag.kernels.random import happens
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
@@ -94,23 +94,17 @@ class REV(SamplerOnTables):
 def advance_reversal(
     parts: ChainArrays, table_arrays: TableArrays, state: ReversalState, probability: float, steps: int
 ) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+    dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     rev = open_reversal(state.reversal)
-    done = int64(0)
-    if begin_segment(dag, recorder):
-        while done < steps:
-            move = mixed_move(dag, probability)
-            accepted = mixed_step(dag, tables, rev, move)
-            state.tried[move] += ONE
-            state.accepted[move] += accepted
-            done += ONE
-            if not observe(dag, recorder):
-                break
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+    going = begin_segment(dag, recorder, steps)
+    while going:
+        move = mixed_move(dag, probability)
+        accepted = mixed_step(dag, tables, rev, move)
+        state.tried[move] += ONE
+        state.accepted[move] += accepted
+        going = observe(dag, recorder)
+    return close_chain(dag, recorder, parts)
 
 
 @leaf
