@@ -271,14 +271,9 @@ class Data:
     def patterns(self) -> tuple[Integers, list[Mask | None]]:
         """Group nodes that can use the same rows, those in which they were not set.
 
-        Returns
-        -------
-        pattern : array (columns) of int64
-            The group of each node, numbered from 0 in order of first appearance.
-        masks : list
-            For each group the rows that its nodes use, as an array of truth values; None for all rows. Where rows were
-            not kept, the truth values are for sets of rows; `count_rows`, `codes_used`, `scaled_gram` and
-            `centred_gram` know these too.
+        Gives the group of each node, numbered from 0 in order of first appearance, and for each group the rows that it
+        uses, as truth values; None for all rows. Where rows were not kept, the truth values are for sets of rows;
+        `count_rows`, `codes_used`, `scaled_gram` and `centred_gram` know these too.
 
         Examples
         --------

@@ -251,7 +251,6 @@ def graph_of(reading: Reading, nodes: Sequence[str], argument: str) -> Graph:
 
 
 def own_nodes(reading: Reading, argument: str) -> tuple[str, ...]:
-    """Name the nodes as the graph itself does."""
     if reading.labels is None:
         return tuple(f"X{place}" for place in range(len(reading.matrix)))
     if reading.edges_only:
@@ -260,7 +259,6 @@ def own_nodes(reading: Reading, argument: str) -> tuple[str, ...]:
 
 
 def checked_nodes(nodes: Sequence[str], argument: str) -> tuple[str, ...]:
-    """Return the names as a tuple, or say what is wrong with them."""
     if isinstance(nodes, str) or not all(isinstance(name, str) for name in nodes):
         raise ParnidagError(f"{argument}: the nodes must be a list of names (str), not {one_line(repr(nodes), 80)}")
     repeated = [repr(name) for name, count in Counter(nodes).items() if count > 1]

@@ -30,7 +30,6 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 BLUE, VERMILLION, _, _, ORANGE, _, BLACK = PALETTE
 LINE_STYLES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
-
 INK, GREY, PALE = "#1b1b1b", "#767676", "#d9d9d9"
 
 PROBABILITY_MAP = LinearSegmentedColormap.from_list(
@@ -38,7 +37,6 @@ PROBABILITY_MAP = LinearSegmentedColormap.from_list(
     ["#ffffff", "#d4edfd", "#a5d7f7", "#75bae7", "#489ad4", "#1178b8", "#005793", "#00386b", "#0a1f44"],
 )
 """From white through Okabe and Ito's blue to near black, in steps that look equal (equal distances in CIELAB)."""
-
 EVIDENCE_LOOKS = {
     "included": (BLUE, "o"),
     "inconclusive": (ORANGE, "D"),
@@ -48,13 +46,10 @@ EVIDENCE_LOOKS = {
     "not considered": (GREY, "s"),
 }
 """Colour and marker of each class of evidence."""
-
 NAME_WIDTH = 16
 """Letters of a name that a picture shows."""
-
 MANY_POINTS = 1000
 """More points than this are drawn as an image within SVG and PDF files, which would become megabytes large."""
-
 SAME = 0.1
 """Probabilities of an edge that differ by more than this between chains are called disagreement, as in diagnostics."""
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _BLOCKS = 40
 """Means that a trace shows of each chain, over as many stretches of draws; none of draws fewer than four times this."""
-
 _MOST_BARS = 40
 """Numbers of edges that are told apart; if there are more, neighbours are put together."""
 
@@ -50,15 +49,6 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
     Chains that have settled wander about the same level. A climb at the left says that tuning was too short; chains
     side by side at different levels sit in different modes. The heavy lines are means over stretches of draws.
-
-    Examples
-    --------
-    >>> from parnidag import plots, sample, simulate
-    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
-    >>> ax = plots.trace(posterior)
-    >>> ax.get_xlabel(), len(ax.lines)
-    ('draw (one every 10 iterations)', 2)
     """
     need_chains(posterior, "trace")
     need_draws(posterior, "trace")
@@ -145,16 +135,7 @@ def rank(posterior: Posterior, *, bins: int = 20, ax: Axes | None = None) -> Axe
 
 
 def edge_count(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
-    """Plot how many edges the stored graphs have, chain by chain.
-
-    Examples
-    --------
-    >>> from parnidag import exact, plots, simulate
-    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.edge_count(exact(table.values, draws=100, seed=1))
-    >>> sum(ax.lines[0].get_ydata()).item()
-    1.0
-    """
+    """Plot how many edges the stored graphs have, chain by chain."""
     need_draws(posterior, "edge_count")
     ax, own = axes_for(ax, (6.4, 3.4))
     record = posterior.record
@@ -235,7 +216,6 @@ def running(
 
 
 def _chosen_edges(posterior: Posterior, edges: object, count: int) -> list[int]:
-    """Return the codes of the edges to follow."""
     record = posterior.record
     if not isinstance(edges, str):
         codes = codes_of(edges, record.nodes)
@@ -263,14 +243,6 @@ def agreement(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     """Plot the edge probabilities of each chain against the mean of the others; of two chains, against each other.
 
     On the diagonal chains agree. Edges on which two chains differ by more than 0.1 are named, at most the ten worst.
-
-    Examples
-    --------
-    >>> from parnidag import plots, sample, simulate
-    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
-    >>> plots.agreement(posterior).get_xlabel()
-    'edge probability in chain 2'
     """
     need_chains(posterior, "agreement")
     record = posterior.record

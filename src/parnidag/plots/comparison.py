@@ -108,12 +108,6 @@ def differing(
 
     An edge that never changed in a run has no known error there: it gets that of as many independent draws as the run
     is worth at least, at the mean of the two probabilities. Normal limits allow for the number of edges (Bonferroni).
-
-    Examples
-    --------
-    >>> one, other = np.array([0.5, 0.0]), np.array([0.6, 0.02])
-    >>> differing(one, other, np.array([0.01, np.nan]), np.array([0.01, 0.01]), (100.0, 100.0))
-    array([ True, False])
     """
     if not len(x):
         return np.zeros(0, dtype=bool)

@@ -37,14 +37,11 @@ if TYPE_CHECKING:
 
 _NAMES_UP_TO = 45
 """Edges up to which each has its name on the axis."""
-
 _NAMED = 6
 """Edges that the plot of evidence names."""
-
 _LIMIT = math.log10(BAYES_FACTOR_LIMIT)
 _UNDER_LIMITS = np.array([(x, sign * (_LIMIT + 0.3)) for x in np.linspace(0.7, 1.0, 7) for sign in (-1, 1)])
 """Where the names of the limits are, which labels shall not cover."""
-
 _LARGEST_EXPONENT = 8
 """Bayes factors beyond ten to this are drawn as "more": no run is long enough to tell them apart."""
 
@@ -57,13 +54,6 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     Factors and classes are those of `Posterior.summary`: edges that the prior decides, or that the sampler could not
     visit, are only counted.
     Named are the edges next to the upper line: first those just not included, then those just included.
-
-    Examples
-    --------
-    >>> from parnidag import exact, plots, simulate
-    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> plots.evidence(exact(table.values)).get_ylabel()
-    'log10 Bayes factor of the edge'
     """
     _prior_of(posterior, "evidence")
     matrix = posterior.edge_probabilities.to_numpy()
@@ -168,8 +158,7 @@ def prior_posterior(
     Examples
     --------
     >>> from parnidag import exact, plots, simulate
-    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.prior_posterior(exact(table.values), [("X0", "X1")])
+    >>> ax = plots.prior_posterior(exact(simulate(nodes=3, edges=2, rows=50, seed=1).values), [("X0", "X1")])
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['X0 → X1']
     """

@@ -56,8 +56,6 @@ class PartitionState(NamedTuple):
     reversal: Reversal
     reversals: Integers
     """Edge reversals tried and accepted."""
-    integers: Integers
-    """Iterations between drawn graphs."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,6 @@ class PartitionMCMC(DrawingSampler):
     ----------
     plus_one, memory, graph_every
         As for `OrderMCMC`.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.PartitionMCMC(graph_every=50).graph_every
-    50
     """
 
     @property
@@ -96,12 +88,12 @@ class PartitionMCMC(DrawingSampler):
             make_graph_draw(target),
             make_reversal(target),
             np.zeros(2, np.int64),
-            self.interval(target),
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.tables is not None
-        return int(advance_partition(chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
+        every = self.interval(target)
+        return int(advance_partition(chain.parts(target), chain.tables.arrays, chain.own, every, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         walk, (tried, accepted) = chain.own.walk, chain.own.reversals
@@ -129,12 +121,13 @@ def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:
 
 
 @entry
-def advance_partition(parts: ChainArrays, table_arrays: TableArrays, state: PartitionState, steps: int) -> int:
+def advance_partition(
+    parts: ChainArrays, table_arrays: TableArrays, state: PartitionState, every: int, steps: int
+) -> int:
     dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     run = open_partition(state.walk)
     reversal = open_reversal(state.reversal)
-    every = state.integers[0]
     going = begin_segment(dag, recorder, steps)
     if going and dag.now == ZERO:
         value_all(tables, run)

@@ -53,12 +53,6 @@ class REV(SamplerOnTables):
     probability
         How often an iteration is an edge reversal, from 0 up to but not including 1, since reversals alone do not reach
         every graph; 1/15 as in the article.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.REV(probability=0.1).probability
-    0.1
     """
 
     probability: float = 1.0 / 15.0
@@ -82,7 +76,6 @@ class REV(SamplerOnTables):
         return int(advance_reversal(chain.parts(target), chain.tables.arrays, chain.own, probability, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, and how often the tables did not hold what was needed."""
         outside = float(chain.own.reversal.outside[0])
         return move_totals(MIXED_MOVES, chain.own.tried, chain.own.accepted) | {"edge_reversal_outside": outside}
 

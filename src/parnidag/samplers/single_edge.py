@@ -74,12 +74,6 @@ class MC3(_StructureSampler):
     ----------
     exchange
         Probability that an iteration turns an edge round and exchanges the parents of its nodes instead.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.MC3().exchange
-    0.0
     """
 
     _reversals: ClassVar[bool] = False
@@ -97,12 +91,6 @@ class ADR(_StructureSampler):
     exchange
         Probability that an iteration turns an edge round and exchanges the parents of its nodes instead: 0.1 frees
         chains that single edges trap.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.ADR(exchange=0.1)
-    ADR(exchange=0.1)
     """
 
     _reversals: ClassVar[bool] = True

@@ -42,14 +42,12 @@ else:
 
 @kernel
 def intersect(one: Words, other: Words, result: Words) -> None:
-    """Write the rows that are in both sets."""
     for word in range(result.size):
         result[word] = one[word] & other[word]
 
 
 @kernel
 def shared_bits(one: Words, other: Words) -> int:
-    """Count the rows that are in both sets."""
     total = int64(0)
     for word in range(one.size):
         total += bit_count(one[word] & other[word])
@@ -153,7 +151,6 @@ def number_combinations(codes: Integers, arity: Integers, family: Integers, plac
 
 @kernel
 def count_numbers(numbers: Integers, found: int, weights: Integers) -> Integers:
-    """Return the summed weights of the rows with each number."""
     counts = np.zeros(found, np.int32)
     add_weights(numbers, weights, counts)
     return counts

@@ -151,16 +151,15 @@ def mixture_totals(own: Any) -> dict[str, float]:
 
     Of PARNI every block counts (gibbs), or a whole iteration as one try (printed).
     """
-    names: list[str] = []
-    tried: list[int] = []
-    accepted: list[int] = []
-    for move, steps, changes in zip(MOVES, own.mixture.tried, own.mixture.accepted, strict=True):
-        counts = getattr(own, move.name)
-        names += move.parts or (move.name,)
-        tried += counts.tried.tolist() if move.parts else [steps]
-        accepted += counts.accepted.tolist() if move.parts else [changes]
-    iterations, parni = tried[0], named(own.parni)
-    tried[0], accepted[0] = parni.tried, parni.accepted
+    parni, iterations = named(own.parni), own.mixture.tried[0]
+    counted: list[tuple[str, int, int]] = [(MOVES[0].name, parni.tried, parni.accepted)]
+    for move, steps, changes in zip(OTHER_MOVES, own.mixture.tried[1:], own.mixture.accepted[1:], strict=True):
+        if move.parts:
+            parts = getattr(own, move.name)
+            counted += zip(move.parts, parts.tried, parts.accepted, strict=True)
+        else:
+            counted.append((move.name, steps, changes))
+    names, tried, accepted = zip(*counted, strict=True)
     totals = move_totals(names, np.array(tried), np.array(accepted))
     if iterations:
         totals |= {"parni_iterations": float(iterations), "evaluations": float(parni.evaluations)}

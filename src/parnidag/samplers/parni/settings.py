@@ -94,12 +94,10 @@ class PARNI(Sampler):
 
     @property
     def alternatives(self) -> list[str]:
-        """Partition MCMC, and the default moves where these settings are not those that mix best."""
         plain = self.kernel == "printed" or self.eta == "paper" or len(move_weights(self.moves)) == 1
         return [*["samplers.PARNI() with its default moves"] * plain, "samplers.PartitionMCMC()"]
 
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 20 per node, at least 500 and at most 10,000."""
         return max(500, min(20 * n_nodes, 10_000))
 
     def prepare(self, target: Target, asked: Asked) -> Prepared:
@@ -154,7 +152,6 @@ class PARNI(Sampler):
         return super().describe() | {name: None if x is None else float(x) for name, x in numbers.items()}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Say that a chain which never stops adapting is exact in the limit only; else the law is the posterior."""
         return [NEVER_FROZEN] if self.adapt == "always" else []
 
     def _target_evaluations(self, n_nodes: int) -> float:
