@@ -225,8 +225,10 @@ class Data:
         self._standardised = None  # its checks depend on the interventions
 
     def _decide_kind(self, asked: str | None) -> str:
-        rows = self._values
-        columns = self._columns if rows is None else levels.seen_columns(rows, self._codings, asked)
+        columns = self._columns
+        if self._values is not None:
+            columns = [levels.SeenColumn() for _ in self.names]
+            levels.follow_columns(self._values, self._codings, asked, columns)
         return levels.decide_kind(asked, self.names, columns, self._codings)
 
     def _check(self) -> None:
@@ -315,20 +317,13 @@ class Data:
 
         Its diagonal is N−1 and, off it, N−1 times the correlations. Computed once; each call gives a fresh copy.
         Columns of text, truth values or categories are refused, and so are copies of columns.
-
-        Examples
-        --------
-        >>> Data([[0, 0], [1, 2], [2, 1], [3, 3]]).standardised_gram()
-        array([[3. , 2.4],
-               [2.4, 3. ]])
         """
         return self._standard().gram.copy()
 
     def standardised_values(self) -> Floats:
         """Give the columns, centred and divided by their standard deviation; refuses what `standardised_gram` does."""
         self.require_rows("standardised_values()")
-        self._standard()
-        return gram.standard_values(self.values, self._spread())
+        return gram.standard_values(self.values, self._standard().moments.spread)
 
     def scaled_gram(self, rows: Mask | None = None) -> Floats:
         """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.
@@ -344,14 +339,7 @@ class Data:
         return gram.scaled(self._moments(self._checked_rows(rows)), self._standard().moments)
 
     def centred_gram(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
-        """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked.
-
-        Examples
-        --------
-        >>> gram, mean = Data([[0, 0], [1, 2], [2, 1], [3, 3]]).centred_gram()
-        >>> gram.tolist(), mean.tolist()
-        ([[5.0, 4.0], [4.0, 5.0]], [1.5, 1.5])
-        """
+        """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked."""
         whole = self._standard().moments
         return gram.unscaled(whole if rows is None else self._moments(self._checked_rows(rows)), self.names)
 
@@ -368,17 +356,12 @@ class Data:
         for group, rows in enumerate(masks):
             if rows is None:
                 continue
-            still = np.flatnonzero((pattern == group) & self._spread(rows).constant).tolist()
+            spread = self._moments(rows).spread if self._values is None else gram.spread_of(self._values, rows)
+            assert spread is not None
+            still = np.flatnonzero((pattern == group) & spread.constant).tolist()
             if still:
                 listed = shorten([self.names[j] for j in still])
                 raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
-
-    def _spread(self, rows: Mask | None = None) -> gram.Spread:
-        if self._values is None:
-            return self._moments(rows).spread
-        spread = gram.spread_of(self._values, rows)
-        assert spread is not None
-        return spread
 
     def _moments(self, rows: Mask | None = None) -> gram.Moments:
         if self._values is not None:

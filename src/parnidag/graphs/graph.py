@@ -128,12 +128,6 @@ class Graph(Exports):
 
         An edge has a direction in it if it has the same in all of them. Probabilities are left out: those of a DAG's
         edges are not those of its class.
-
-        Examples
-        --------
-        >>> collider = as_graph([("rain", "wet"), ("hose", "wet")], ["rain", "hose", "wet"])
-        >>> collider.cpdag().edges
-        [('rain', 'wet'), ('hose', 'wet')]
         """
         if self.kind == "cpdag":
             return self

@@ -11,16 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.kernels.dag import (
-    ONE,
-    ZERO,
-    Dag,
-    GraphArrays,
-    Scratch,
-    close_dag,
-    open_dag,
-    recompute_log_posterior,
-)
+from parnidag.kernels.dag import ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag, recompute_log_posterior
 from parnidag.kernels.declare import closer, first_numbers, opener, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.lazy_zeros import lazy_zeros

@@ -141,14 +141,11 @@ def short(name: str, width: int = NAME_WIDTH) -> str:
     return one_line(visible, width) or repr(name)
 
 
-def edge_name(nodes: Sequence[str], parent: int, child: int) -> str:
-    return f"{short(nodes[parent])} → {short(nodes[child])}"
-
-
 def edge_names(posterior: Posterior, codes: Iterable[int]) -> list[str]:
     """Name edges given by their codes, parent · n + child."""
-    nodes = posterior.nodes
-    return [edge_name(nodes, *divmod(int(code), len(nodes))) for code in codes]
+    names = [short(name) for name in posterior.nodes]
+    pairs = (divmod(int(code), len(names)) for code in codes)
+    return [f"{names[parent]} → {names[child]}" for parent, child in pairs]
 
 
 # ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────

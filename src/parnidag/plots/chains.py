@@ -57,9 +57,9 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     chains, draws = values.shape
     smoothed = draws >= 4 * _BLOCKS
     numbers = np.arange(1, draws + 1)
+    alpha = 0.35 if smoothed else 0.9
     handles = []
     for chain, row in enumerate(values):
-        alpha = 0.35 if smoothed else 0.9
         handles += ax.plot(numbers, row, color=colour_of(chain), linewidth=0.6, alpha=alpha, zorder=2)
     if smoothed:
         blocks = np.array_split(np.arange(draws), _BLOCKS)
@@ -91,15 +91,6 @@ def rank(posterior: Posterior, *, bins: int = 20, ax: Axes | None = None) -> Axe
     ----------
     bins : int, default 20
         Bars of each histogram, at least 2.
-
-    Examples
-    --------
-    >>> from parnidag import plots, sample, simulate
-    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
-    >>> ax = plots.rank(posterior, bins=5)
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['chain 1', 'chain 2']
     """
     need_chains(posterior, "rank")
     need_draws(posterior, "rank")

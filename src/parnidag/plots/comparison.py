@@ -18,7 +18,7 @@ from parnidag.plots._axes import (
     Floats,
     axes_for,
     describe,
-    edge_name,
+    edge_names,
     short,
     unit_limits,
 )
@@ -60,10 +60,8 @@ def compare(
     matched = side_by_side(a, b, ("a", "b"))
     if isinstance(names, str) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ParnidagError(f"names: must be two texts, what to call a and b, not {names!r}")
-    off_diagonal = ~np.eye(len(a.nodes), dtype=bool)
-    x, y, x_error, y_error = (matrix[off_diagonal] for matrix in matched)
-    seen = np.flatnonzero((x > 0) | (y > 0))
-    x, y, x_error, y_error = x[seen], y[seen], x_error[seen], y_error[seen]
+    codes = np.flatnonzero(~np.eye(len(a.nodes), dtype=bool) & ((matched[0] > 0) | (matched[1] > 0)))
+    x, y, x_error, y_error = (matrix.ravel()[codes] for matrix in matched)
     apart = differing(x, y, x_error, y_error, (_effective(a), _effective(b))) & (np.abs(x - y) >= _VISIBLE)
     ax, _ = axes_for(ax, (5.4, 5.2), square=True)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
@@ -82,9 +80,8 @@ def compare(
             rasterized=len(x) > MANY_POINTS,
         )
     worst = np.flatnonzero(apart)[np.argsort(-np.abs(x - y)[apart], kind="stable")][:MOST_LABELS]
-    pairs = np.argwhere(off_diagonal)[seen]
     points = np.column_stack([x, y])
-    label_points(ax, points[worst], [edge_name(a.nodes, *pairs[k]) for k in worst], points)
+    label_points(ax, points[worst], edge_names(a, codes[worst]), points)
     title = f"{number_of(int(apart.sum()), 'edge')} apart" if apart.any() else "No edge apart"
     title += " beyond Monte-Carlo error" * bool((x_error + y_error != 0).any())
     describe(ax, title, *(f"edge probability, {short(name, 40)}" for name in names))

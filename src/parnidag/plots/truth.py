@@ -100,13 +100,6 @@ def shd_threshold(
         The true graph: an adjacency matrix, a list of edges, a networkx graph … as in `parnidag.metrics`.
     reversal : {"once", "twice"}, default "once"
         Whether an edge that points the other way counts as one mistake or as two.
-
-    Examples
-    --------
-    >>> from parnidag import exact, plots, simulate
-    >>> table = simulate(nodes=4, edges=3, rows=100, seed=1)
-    >>> plots.shd_threshold(exact(table.values), table.adjacency).get_xlabel()
-    'smallest probability of an edge that is included'
     """
     check_posterior(posterior)
     one_of(reversal, "reversal", ("once", "twice"))

@@ -65,7 +65,7 @@ class SamplerOnTables(Sampler):
         """Say which graphs the result is about; nothing if that is all of them."""
         tables = prepared.tables
         assert tables is not None
-        if tables.covers_everything:
+        if not self.restricted or tables.covers_everything:
             return []
         other = " and at most one other" if tables.plus_one else ""
         return [

@@ -45,11 +45,8 @@ class REV(SamplerOnTables):
 
     Parameters
     ----------
-    plus_one
-        Whether a drawn parent set may have one parent from outside the candidates. None: if the tables then fit into
-        `memory`.
-    memory
-        Bytes that the tables may take.
+    plus_one, memory
+        As for `OrderMCMC`, for the parent sets that are drawn.
     probability
         How often an iteration is an edge reversal, from 0 up to but not including 1, since reversals alone do not reach
         every graph; 1/15 as in the article.
@@ -78,9 +75,6 @@ class REV(SamplerOnTables):
     def totals(self, chain: Chain) -> dict[str, float]:
         outside = float(chain.own.reversal.outside[0])
         return move_totals(MIXED_MOVES, chain.own.tried, chain.own.accepted) | {"edge_reversal_outside": outside}
-
-    def caveats(self, prepared: Prepared) -> list[str]:
-        return []
 
 
 @entry

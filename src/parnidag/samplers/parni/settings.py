@@ -126,6 +126,7 @@ class PARNI(Sampler):
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""
         assert prepared.warm is not None
+        usual = 20.0 if target.n_nodes <= FEW_NODES else 10.0
         own = make_parni(
             prepared.warm,
             tune=tune,
@@ -133,7 +134,7 @@ class PARNI(Sampler):
             symmetric=self.eta == "symmetric",
             always=self.adapt == "always",
             kappa=self._kappa(target.n_nodes),
-            target_evaluations=self._target_evaluations(target.n_nodes),
+            target_evaluations=usual if self.target_evaluations is None else float(self.target_evaluations),
         )
         chain.own = make_mixture(target, move_weights(self.moves, target.n_nodes), own, prepared.tables)
         chain.tables = prepared.tables
@@ -153,11 +154,6 @@ class PARNI(Sampler):
 
     def caveats(self, prepared: Prepared) -> list[str]:
         return [NEVER_FROZEN] if self.adapt == "always" else []
-
-    def _target_evaluations(self, n_nodes: int) -> float:
-        if self.target_evaluations is None:
-            return 20.0 if n_nodes <= FEW_NODES else 10.0
-        return float(self.target_evaluations)
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
