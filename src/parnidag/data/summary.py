@@ -209,10 +209,11 @@ class Summary:
     def sort_levels(self) -> list[Integers]:
         """Number the levels as in memory, and return the new codes; the ranges are then of these."""
         new_codes = [column.sort_levels() for column in self.columns]
-        assert self.tally.spread is not None  # there are rows
+        low, high = np.array(self.tally.spread)  # a copy: what comes from a cluster may be read-only
         for j, column in enumerate(self.columns):
             if column.coding is not None:
-                self.tally.spread.low[j], self.tally.spread.high[j] = np.flatnonzero(column.counts)[[0, -1]]
+                low[j], high[j] = np.flatnonzero(column.counts)[[0, -1]]
+        self.tally.spread = Spread(low, high)
         return new_codes
 
     def _refuse_memory(self, rows: RowCounts) -> None:

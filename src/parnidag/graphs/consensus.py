@@ -29,7 +29,6 @@ Floats = NDArray[np.float64]
 GAIN_UNIT = 2.0**-36
 """Probabilities closer than about 10⁻¹¹ count as equal, and sums of gains in this unit are exact whole numbers."""
 
-
 EXACT_UP_TO = 20
 """Nodes up to which the best order is found for certain; 2²⁰ sets take 17 MB and a tenth of a second."""
 START_NODES = 40_000

@@ -22,7 +22,6 @@ NAMES = {
     "spline": "spline.Spline",
 }
 """Word, and home of the class: of every score that has a name. The command line offers these words."""
-
 load: Any = loader("parnidag.scores", [*NAMES.values(), "custom.Compiled", "custom.PythonScore"])
 _WORDS = {"none": None, "true": True, "yes": True, "false": False, "no": False}
 

@@ -86,7 +86,6 @@ class Mixture(NamedTuple):
 
 open_mixture = opener(Mixture)
 
-
 MixedArrays: Any = keeps()(namedtuple("MixedArrays", ("mixture", "draws", *KINDS)))
 """A chain's arrays: the mixture's, those for draws from tables (or None), and each move's own (or None)."""
 
