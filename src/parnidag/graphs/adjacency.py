@@ -52,3 +52,13 @@ def adjacency_from_codes(codes: NDArray[np.int32], n_nodes: int) -> Adjacency:
     graph = np.zeros(n_nodes * n_nodes, bool)
     graph[codes] = True
     return graph.reshape(n_nodes, n_nodes)
+
+
+def layers(graph: Adjacency) -> NDArray[np.int64]:
+    """Return the length of the longest path that ends in each node; the graph must be a DAG."""
+    order = topological_order(graph)
+    assert order is not None
+    level = np.zeros(len(graph), np.int64)
+    for j in order:
+        level[j] = (level[graph[:, j]] + 1).max(initial=0)
+    return level

@@ -66,6 +66,7 @@ class Setup:
         if "tables" in arrays:
             tables = build_tables(target, arrays["tables"], plus_one=facts["plus_one"], memory=sampler.table_memory)
         prepared = Prepared(considered=arrays.get("considered"), tables=tables, warm=arrays.get("warm"), space=found)
+        prepared = sampler.restored(target, prepared)
         starts, given, prior = list(arrays["starts"]), facts["space_given"], arrays["prior"]
         return Setup(target, sampler, prepared, starts, searched, space, given, prior)
 

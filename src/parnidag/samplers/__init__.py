@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from parnidag.samplers.partition import PartitionMCMC
     from parnidag.samplers.rev import REV
     from parnidag.samplers.single_edge import ADR, MC3
+    from parnidag.samplers.tempered import Tempered
 
-__all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC"]
+__all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC", "Tempered"]
 
 
 def __getattr__(name: str) -> object:

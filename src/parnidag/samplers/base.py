@@ -21,6 +21,7 @@ from parnidag.kernels.random import random_state
 from parnidag.kernels.recorder import ChainArrays, RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
 from parnidag.space.search_space import SearchSpace
+from parnidag.tables.all_sets import AllSets
 from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables
 from parnidag.target import Target, lay_graph
 
@@ -44,6 +45,8 @@ class Prepared:
     """The search space, when the sampler itself made it."""
     starts: list[Adjacency] | None = None
     """Where each chain starts, when the sampler was to find that."""
+    sets: AllSets | None = None
+    """Scores and sums of all parent sets, for few nodes."""
 
 
 @dataclass
@@ -57,6 +60,8 @@ class Chain:
     """The sampler's own arrays (a NamedTuple)."""
     tables: CandidateTables | None = None
     """The search space, if the sampler has one; shared by all chains and never written to."""
+    sets: AllSets | None = None
+    """All parent sets, if the sampler has them; shared likewise."""
     _scratch: Scratch | None = field(default=None, repr=False, compare=False)
 
     def scratch(self, target: Target) -> Scratch:
@@ -141,6 +146,10 @@ class Sampler:
     def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Compute once what all chains share; refuse a space that the sampler has no use for."""
         raise NotImplementedError
+
+    def restored(self, target: Target, prepared: Prepared) -> Prepared:
+        """Add what a checkpoint does not keep of what `prepare` made."""
+        return prepared
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain the sampler's own arrays."""

@@ -17,6 +17,7 @@ NAMES = {
     "order": "order.OrderMCMC",
     "partition": "partition.PartitionMCMC",
     "iterative": "order.IterativeMCMC",
+    "tempered": "tempered.Tempered",
 }
 """Word, and home of the class."""
 

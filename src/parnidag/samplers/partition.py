@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.graphs.adjacency import Adjacency, topological_order
+from parnidag.graphs.adjacency import Adjacency, layers
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, kernel
@@ -100,16 +100,6 @@ class PartitionMCMC(DrawingSampler):
         counters = np.append(walk.tried, tried), np.append(walk.accepted, accepted)
         outside = float(chain.own.reversal.outside[0])
         return move_totals((*MOVES, "edge_reversal"), *counters) | {"edge_reversal_outside": outside}
-
-
-def layers(graph: Adjacency) -> Integers:
-    """Return the length of the longest path that ends in each node; the graph must be a DAG."""
-    order = topological_order(graph)
-    assert order is not None
-    level = np.zeros(len(graph), np.int64)
-    for j in order:
-        level[j] = (level[graph[:, j]] + 1).max(initial=0)
-    return level
 
 
 def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:

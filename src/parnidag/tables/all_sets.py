@@ -7,7 +7,8 @@ bit j taken out, the bits above j moving down by one. Numbers are logs; −inf m
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,21 @@ class SetSums(NamedTuple):
     """The weights summed over the subsets of the lower half of the bits: half-way to `sums`, for draws of parents."""
     sums: Floats
     """Log α_j(U) at [j, column of U]: the weights of all parent sets within U together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllSets:
+    """The sums of a target, which another machine makes again rather than have them sent."""
+
+    target: Target
+    sums: SetSums
+
+    @staticmethod
+    def of(target: Target) -> AllSets:
+        return AllSets(target, set_sums(all_local_scores(target)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AllSets.of, (self.target,)
 
 
 def set_sums(log_weights: Floats) -> SetSums:

@@ -1,0 +1,186 @@
+"""Tempered partition MCMC: a ladder of walks over ordered partitions that crosses from mode to mode, for few nodes.
+
+Partition MCMC (`partition.py`) with three things more. Its tables hold *all* parent sets, so that no edge is left out.
+A step moves a node to a place drawn from all there are, rather than to one proposed and perhaps refused. And the walk
+stands on the first rung of a ladder (`tables.ladder`), whose other rungs walk on flatter versions of the posterior and
+pass on what they find. Graphs are drawn from the partition of the first rung after every iteration; they follow the
+posterior over all graphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag._util.checks import number, whole
+from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import layers
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, drop_parents, take_parents
+from parnidag.kernels.declare import keeps
+from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.random import RandomState, uniform
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
+from parnidag.kernels.types import Codes, Floats, Integers, int64
+from parnidag.samplers._on_tables import GraphDraw, make_graph_draw
+from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, move_totals
+from parnidag.tables.all_sets import AllSets, NodeSet, SetSums, column_of, draw_parents
+from parnidag.tables.ladder import (
+    Ladder,
+    LadderArrays,
+    exchange_rungs,
+    make_ladder,
+    open_ladder,
+    relocate,
+    space_anew,
+    value_of_rung,
+)
+from parnidag.target import Target
+
+MOST_NODES = 22
+"""Beyond, the tables of all parent sets take more than 2 GB."""
+SCATTERING = 20
+"""Steps per node to a random partition."""
+ALMOST_FLAT = 1e-9
+"""A power at which all partitions weigh the same, but for those that are impossible."""
+
+
+@keeps()
+class TemperedState(NamedTuple):
+    ladder: LadderArrays
+    graph: GraphDraw
+    room: Floats
+    """For the weights of parent sets to draw from."""
+    spacings: Integers
+    """The iterations, all of them in the tuning, at which the ladder is spaced anew."""
+    scattering: Integers
+    """Steps by which every rung leaves the partition of the first graph."""
+
+
+@dataclass(frozen=True)
+class Tempered(Sampler):
+    """Partition MCMC on a ladder of temperatures, with tables of all parent sets; for up to 22 nodes.
+
+    Walks over ordered partitions of the nodes on several rungs: the first on the posterior, the others on powers of it,
+    where nothing traps a walk. A step puts one node at a place drawn from all there are, and neighbouring rungs
+    exchange their partitions (parallel tempering, Geyer 1991, over the partitions of Kuipers and Moffa 2017). An
+    iteration makes n/3 steps on every rung, one round of exchanges, and draws a graph. The powers are spaced during
+    tuning so that all neighbours exchange equally often.
+
+    Parameters
+    ----------
+    rungs
+        Number of rungs.
+    hottest
+        Power of the last rung.
+    """
+
+    rungs: int = 8
+    hottest: float = 0.1
+
+    def __post_init__(self) -> None:
+        whole(self.rungs, "rungs", 1)
+        number(self.hottest, "hottest", above=0, most=1)
+
+    @property
+    def alternatives(self) -> list[str]:
+        return ["parnidag.exact()", "samplers.Tempered(rungs=16)"]
+
+    def default_thin(self, n_nodes: int) -> int:
+        return 10
+
+    def prepare(self, target: Target, asked: Asked) -> Prepared:
+        if target.n_nodes > MOST_NODES:
+            raise ParnidagError(
+                f"Tempered has tables of all parent sets, for at most {MOST_NODES} nodes, got {target.n_nodes}",
+                remedy="use samplers.PARNI(), which has no such limit",
+            )
+        if asked.considered is not None:
+            raise ParnidagError("space: Tempered samples all graphs and has no use for a search space; leave it out")
+        with asked.stages("tables"):
+            sets = AllSets.of(target)
+        return Prepared(sets=sets, starts=[target.required] * asked.chains)
+
+    def restored(self, target: Target, prepared: Prepared) -> Prepared:
+        return self.prepare(target, Asked())
+
+    def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
+        """Put all rungs at the partition of the chain's graph, from where they scatter unless the user chose it."""
+        chain.sets = prepared.sets
+        powers = np.geomspace(1.0, float(self.hottest), int(self.rungs))
+        chain.own = TemperedState(
+            make_ladder(layers(chain.graph.position != ABSENT), powers),
+            make_graph_draw(target),
+            np.zeros(1 << (target.n_nodes + 1) // 2),
+            np.array([tune // 8, tune // 4, tune // 2]),
+            np.array([0 if prepared.starts is None else SCATTERING * target.n_nodes]),
+        )
+
+    def advance(self, target: Target, chain: Chain, steps: int) -> int:
+        assert chain.sets is not None
+        return int(advance_ladder(chain.parts(target), chain.sets.sums, chain.own, int64(steps)))
+
+    def totals(self, chain: Chain) -> dict[str, float]:
+        ladder = chain.own.ladder
+        tried, accepted = (np.array([ladder.moves[k], ladder.trips[k + 1]]) for k in range(2))
+        return move_totals(("relocation", "exchange"), tried, accepted) | {"round_trips": float(ladder.trips[0])}
+
+
+@entry
+def advance_ladder(parts: ChainArrays, sets: SetSums, state: TemperedState, steps: int) -> int:
+    dag, recorder = open_chain(parts)
+    ladder = open_ladder(state.ladder)
+    going = begin_segment(dag, recorder, steps)
+    if going and dag.now == ZERO:
+        scatter(dag.rng, sets, ladder, state.scattering[0])
+    moves = max(ONE, ladder.n // 3)
+    while going:
+        for rung in range(ladder.rungs):
+            for _ in range(moves):
+                relocate(dag.rng, sets, ladder, int64(rung), ladder.powers[rung])
+        exchange_rungs(dag.rng, ladder, dag.now & ONE)
+        draw_graph_of_first(dag, sets, ladder, state.graph, state.room)
+        for k in range(state.spacings.size):
+            if dag.now + ONE == state.spacings[k]:
+                space_anew(ladder)
+        going = observe(dag, recorder)
+    return close_chain(dag, recorder, parts)
+
+
+@kernel
+def scatter(rng: RandomState, sets: SetSums, ladder: Ladder, moves: int) -> None:
+    """Move every rung to a random partition: a walk on which all that are possible weigh almost the same."""
+    for rung in range(ladder.rungs):
+        ladder.values[rung] = value_of_rung(sets, ladder, int64(rung))
+        for _ in range(moves):
+            relocate(rng, sets, ladder, int64(rung), ALMOST_FLAT)
+
+
+@kernel
+def draw_graph_of_first(dag: Dag, sets: SetSums, ladder: Ladder, own: GraphDraw, room: Floats) -> None:
+    """Replace the graph by one drawn in proportion to its weight among those of the first rung's partition."""
+    before, closed = ZERO, ZERO
+    for k in range(ladder.counts[0]):
+        part = ladder.parts[0, k]
+        for j in range(ladder.n):
+            if part >> j & ONE:
+                parents = draw_parents(sets, int64(j), (closed, before), room, uniform(dag.rng), uniform(dag.rng))
+                own.scores[j] = sets.largest[j] + sets.weights[j, column_of(parents, int64(j))]
+                own.degrees[j] = list_nodes(parents, own.drawn[j])
+                drop_parents(dag, int64(j), own.drawn[j], own.degrees[j], own.scores[j])
+        before, closed = closed, closed | part
+    for j in range(ladder.n):
+        take_parents(dag, int64(j), own.drawn[j], own.degrees[j], own.scores[j])
+
+
+@kernel
+def list_nodes(nodes: NodeSet, into: Codes) -> int:
+    """Write the members of a bitmask in increasing order, and return how many there are."""
+    count, node = ZERO, ZERO
+    while nodes >> node:
+        if nodes >> node & ONE:
+            into[count] = node
+            count += ONE
+        node += ONE
+    return count
