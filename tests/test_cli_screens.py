@@ -11,17 +11,17 @@ from parnidag.cli.screens import in_option_words, print_beside_truth, print_conc
 
 
 def summary(names=("A", "B", "C")):
-    """Three edges of which the last is improbable and the second has no figures."""
+    """Three edges, the most probable first, of which the last is improbable and the second has no figures."""
     first, second, third = names
     return pd.DataFrame(
         {
-            "parent": [second, first, third],
-            "child": [third, second, first],
-            "probability": [0.6, 0.9, 0.2],
-            "mcse": [np.nan, 0.01, 0.02],
-            "ess": [np.nan, 812.4, 100.0],
-            "rhat": [np.nan, 1.002, 1.1],
-            "evidence": ["inconclusive", "included", "inconclusive"],
+            "parent": [first, second, third],
+            "child": [second, third, first],
+            "probability": [0.9, 0.6, 0.2],
+            "mcse": [0.01, np.nan, 0.02],
+            "ess": [812.4, np.nan, 100.0],
+            "rhat": [1.002, np.nan, 1.1],
+            "evidence": ["included", "inconclusive", "inconclusive"],
         }
     )
 

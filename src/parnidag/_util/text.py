@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, line ends of any kind, directions of writing, halves of characters."""
@@ -41,6 +41,19 @@ def short_number(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def name_and_options(described: Mapping[str, object] | None) -> str:
+    """Say what a score or a sampler is, from its settings: its name, then the options that were given.
+
+    Examples
+    --------
+    >>> name_and_options({"name": "BGe", "alpha_w": 12, "t": None})
+    'BGe (alpha_w 12)'
+    """
+    given = {name: value for name, value in (described or {}).items() if value is not None}
+    options = ", ".join(f"{name} {value}" for name, value in given.items() if name != "name")
+    return f"{given.get('name', '')}{options and f' ({options})'}"
 
 
 def one_line(reason: object, longest: int = 300) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parnidag._util.text import number_of, visible
+from parnidag._util.text import name_and_options, number_of, visible
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -29,11 +31,11 @@ MOST_ROWS = 30
 
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
     """Print the probable edges, with the columns that this kind of result has."""
-    probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
+    probable = summary[summary["probability"] >= threshold]
     say(f"{nodes} nodes, {number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
     if probable.empty:
-        likeliest = summary.sort_values("probability", ascending=False, kind="stable").head(MOST_LIKELY)
-        shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest.itertuples())
+        likeliest = summary.head(MOST_LIKELY).itertuples()
+        shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest)
         say(f"The most probable: {shown}. A lower --threshold lists more." if shown else "No edge was seen at all.")
         return
     formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
@@ -49,7 +51,7 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
     """Print the probable edges and the true ones, and how the two sets compare."""
     true = set(truth.edges)
     rows: list[list[str]] = []
-    found = {"yes": 0, "reversed": 0, "no": 0}
+    found: Counter[str] = Counter()
     cells = [
         (-float(probability), str(parent), str(child))
         for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
@@ -71,10 +73,8 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
 
 def print_conclusion(posterior: Posterior) -> None:
     """Print the score, then the log evidence of an exact result, or whether the chains of a sampled one agree."""
-    score = dict(posterior.settings.get("score") or {})
-    if score:
-        options = ", ".join(f"{name} {value}" for name, value in score.items() if name != "name" and value is not None)
-        say(f"Score: {score['name']}" + (f" ({options})." if options else "."))
+    if score := name_and_options(posterior.settings.get("score")):
+        say(f"Score: {score}.")
     dropped = dict(posterior.settings.get("data") or {}).get("dropped_rows")
     if dropped:
         say(f"{number_of(dropped, 'row')} with missing values left out.")
@@ -91,13 +91,13 @@ def print_conclusion(posterior: Posterior) -> None:
 
 def print_differences(first: Posterior, second: Posterior, least: float) -> None:
     """Print the edges on which two results differ, and how far they are apart over all."""
-    from parnidag.results.compare import compare, root_mean_square
+    from parnidag.results.compare import compare
 
-    table = compare(first, second)
+    table, n = compare(first, second), len(first.nodes)
     shown = table[table["difference"].abs() > least]
     largest = table["difference"].abs().max() if len(table) else 0.0
-    rms = root_mean_square(first, second)
-    say(f"Over all {len(first.nodes)} nodes: largest difference {largest:.3f}, root mean square {rms:.4f}.")
+    rms = math.sqrt((table["difference"] ** 2).sum() / (n * (n - 1)))
+    say(f"Over all {n} nodes: largest difference {largest:.3f}, root mean square {rms:.4f}.")
     if shown.empty:
         say(f"No edge differs by more than {least:g}.")
         return

@@ -34,7 +34,7 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
     """
     required = edge_codes(run.target.required)
     plan = run.plan
-    packed: dict[str, Any] = pack_store(run.store, plan.chains, run.draws(), required)._asdict()
+    packed = pack_store(run.store, plan.chains, run.draws(), required)
     if not (to_file and packed["graph_edges"].size * required.itemsize > MOST_IN_MEMORY):
         packed["graph_edges"] = packed["graph_edges"].whole()
     best_edges, best_score = _best(run, required)

@@ -124,10 +124,8 @@ def least_stay(record: RunRecord) -> float:
 
 def same_start(record: RunRecord) -> NDArray[np.int32] | None:
     """Return the edges of the one graph that all chains started from; None if there are several, or it is unknown."""
-    if record.start_offsets is None or record.start_edges is None:
-        return None
-    starts = np.split(record.start_edges, record.start_offsets[1:-1])
-    return starts[0] if all(np.array_equal(start, starts[0]) for start in starts) else None
+    starts = record.starts
+    return starts[0] if starts and all(np.array_equal(start, starts[0]) for start in starts) else None
 
 
 # ── edges: on which side of a gap is each chain? ──────────────────────────────────────────────────────────────────────
@@ -228,14 +226,14 @@ def _alike(places: dict[int, list[int]]) -> list[list[int]]:
 
 def _by_start(record: RunRecord, edges: Integers, chain_groups: list[list[int]]) -> bool | None:
     """Is every chain's start nearer to the mode that the chain sits in than to any other?"""
+    starts = record.starts
+    if starts is None:
+        return None
     counts, lengths = record.batch_counts[:, :, edges].sum(axis=1), record.batch_iterations.sum(axis=1)
     centres = np.array([(counts[chains] / lengths[chains, None]).mean(axis=0) for chains in chain_groups])
     for own, chains in enumerate(chain_groups):
         for chain in chains:
-            start = record.start_of(chain)
-            if start is None:
-                return None
-            distance = np.abs(centres - np.isin(record.edge_codes[edges], start)).sum(axis=1)
+            distance = np.abs(centres - np.isin(record.edge_codes[edges], starts[chain])).sum(axis=1)
             if (np.delete(distance, own) <= distance[own]).any():
                 return False
     return True

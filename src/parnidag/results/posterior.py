@@ -260,14 +260,7 @@ class Posterior:
             All nodes, and the edges with an attribute `probability`. The attribute `kind` of the graph is "digraph".
         """
         number(threshold, "threshold", above=0, most=1)
-        import networkx as nx
-
-        graph = nx.DiGraph(kind="digraph")  # or else a pair joined both ways would be read as an undirected edge
-        graph.add_nodes_from(self._record.nodes)
-        for parent, child in np.argwhere(self._probabilities >= threshold).tolist():
-            probability = float(self._probabilities[parent, child])
-            graph.add_edge(self._record.nodes[parent], self._record.nodes[child], probability=probability)
-        return graph
+        return self._named(self._probabilities >= threshold, "digraph").to_networkx()
 
     @property
     def best(self) -> Graph | None:
@@ -292,7 +285,7 @@ class Posterior:
             Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
         """
         found = []
-        for adjacency, height, share in summaries.top_graphs(self._record, k):
+        for adjacency, share, height in summaries.top_graphs(self._record, k):
             probability = share if self.log_evidence is None else math.exp(height - self.log_evidence)
             found.append(self._named(adjacency, "dag", log_posterior=height, probability=probability))
         return found
@@ -301,18 +294,8 @@ class Posterior:
         """Return the Markov equivalence classes that were drawn most often, the most frequent first.
 
         Data alone cannot tell the graphs of a class apart, so a posterior that spreads over many graphs may still be
-        sure of the class.
-
-        Parameters
-        ----------
-        k : int, default 10
-            At most so many.
-
-        Returns
-        -------
-        list of Graph
-            CPDAGs, each with its `probability`: the share of the stored draws that belong to the class, also if the
-            result is exact.
+        sure of the class. The CPDAGs have a `probability`, the share of the stored draws that belong to the class, also
+        if the result is exact; `k` is as for `top_graphs`.
 
         Examples
         --------
@@ -323,7 +306,7 @@ class Posterior:
           X0 — X1]
         """
         tops = summaries.top_classes(self._record, k)
-        return [Graph(self._record.nodes, top.adjacency, "cpdag", probability=top.share) for top in tops]
+        return [Graph(self._record.nodes, adjacency, "cpdag", probability=share) for adjacency, share in tops]
 
     def median_graph(self) -> Graph:
         """Return the edges that more than half of the posterior has.

@@ -104,10 +104,6 @@ def take_draws(chain: Chain) -> Block | None:
     return Block(np.diff(ends, prepend=0).astype(np.int32), codes, trace.draw_scores[:count].copy())
 
 
-def joined(blocks: list[Block]) -> Block | None:
-    return Block(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))) if blocks else None
-
-
 def _sum_of(batches: list[Batch]) -> Batch:
     codes = np.unique(np.concatenate([present for present, _, _ in batches]))
     counts = np.zeros(codes.size, np.int64)

@@ -63,12 +63,8 @@ class Bundle(NamedTuple):
 class RunFile:
     """A file that belongs to one run as long as it is open; what the disk has no room for waits in memory.
 
-    Parameters
-    ----------
-    path
-        The file; it is made if there is none, and never changed before the first draws or bundles are written.
-    temporary
-        Whether it is for this run's draws only and goes away when it is closed, or when the process is killed.
+    It is made if there is none, and never changed before the first draws or bundles are written. A temporary one is for
+    this run's draws only and goes away when it is closed, or when the process is killed.
     """
 
     def __init__(self, path: Path, temporary: bool = False) -> None:
@@ -136,7 +132,8 @@ class RunFile:
         try:
             if not self._temporary and not os.path.samestat(self.path.stat(), self._inode):
                 raise FileNotFoundError(f"{self.path} was replaced by another file")
-            with self._transaction() as connection:
+            with self._connection as connection:  # ends the transaction: all of it, or nothing
+                connection.execute("BEGIN IMMEDIATE")
                 if self.is_empty:
                     for command in TABLES:
                         connection.execute(command)
@@ -222,17 +219,6 @@ class RunFile:
         old = "SELECT id FROM bundles WHERE name = ? AND id < ?"
         self._connection.execute(f"DELETE FROM arrays WHERE bundle IN ({old})", (name, number))
         self._connection.execute("DELETE FROM bundles WHERE name = ? AND id < ?", (name, number))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
