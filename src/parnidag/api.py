@@ -216,7 +216,6 @@ def _path(value: object, argument: str, kind: str) -> Path | None:
 
 
 def _check_output(path: Path | None, checkpoint: Path | None) -> None:
-    """Refuse what cannot be written before hours are spent on it."""
     if path is None:
         return
     if path.suffix != ".nc":
@@ -333,7 +332,6 @@ def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> T
 
 
 def _prior_marginals(target: Target) -> NDArray[np.float64]:
-    """Return how probable each edge is before the data."""
     return prior_marginals(target.problem.log_odds, target.problem.status, target.max_parents)
 
 

@@ -145,11 +145,6 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     seed : int, default 2023
         Seed of the data; the network itself is fixed.
 
-    Returns
-    -------
-    Simulation
-        The data, the true graph and its weights.
-
     Examples
     --------
     >>> garden = example_network()

@@ -16,14 +16,7 @@ from parnidag.errors import ParnidagError
 
 
 def as_whole(value: object) -> int | None:
-    """Read a whole number of any type, None if it is not one; truth values are not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_whole(np.uint8(3)), as_whole(3.0), as_whole(True)
-    (3, None, None)
-    """
+    """Read a whole number of any type, None if it is not one; truth values are not."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:  # np.bool_ among them
@@ -95,7 +88,6 @@ def number(
 
 
 def seed_or_new(seed: object) -> int:
-    """Return a seed that was given, or a new one for None."""
     return secrets.randbits(32) if seed is None else whole(seed, "seed", note="or None")
 
 
@@ -114,7 +106,6 @@ def one_of(value: object, argument: str, allowed: Iterable[object], error: type[
 
 
 def refused(value: object, argument: str, wanted: str, note: str, error: type[ParnidagError]) -> ParnidagError:
-    """Make the error that says what an argument must be."""
     return error(f"{argument} must be {wanted}{note and f', {note}'}, got {value!r}", argument=argument)
 
 

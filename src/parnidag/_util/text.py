@@ -74,7 +74,6 @@ def visible(text: str) -> str:
 
 
 def is_number_text(text: str) -> bool:
-    """Ask whether a text reads as a number."""
     try:
         float(text)
     except ValueError:

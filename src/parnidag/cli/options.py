@@ -12,7 +12,7 @@ import re
 import secrets
 import tempfile
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 DASK_SECONDS = 10
-"""How long a scheduler has to answer."""
 
 
 def _whole(kind: type, tokens: Sequence[Token]) -> int:
@@ -267,18 +266,13 @@ class RunningOptions:
         saved = saved_identity(self.checkpoint)
         return secrets.randbits(32) if saved is None else saved["seed"]
 
-    @contextlib.contextmanager
-    def executor(self) -> Iterator[Any]:
+    def executor(self) -> contextlib.AbstractContextManager[Any]:
         """Give what runs the chains; None for threads."""
-        if self.processes is not None:
-            from parnidag.run.pools import processes
+        if self.processes is None:
+            return contextlib.nullcontext() if self.dask is None else _dask_client(self.dask)
+        from parnidag.run.pools import processes
 
-            yield processes(self.processes)
-        elif self.dask is not None:
-            with _dask_client(self.dask) as client:
-                yield client
-        else:
-            yield None
+        return contextlib.nullcontext(processes(self.processes))
 
 
 def _dask_client(address: str) -> Any:
@@ -357,14 +351,12 @@ def demo_report_path() -> Path:
 
 
 def check_report(path: Path | None, *others: Path | None, option: str = "--report") -> None:
-    """Refuse a report that cannot be written, before hours are spent on it."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{option} {path}: the report is an HTML file, so name it *.html")
     check_writable(option, path, *others)
 
 
 def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> None:
-    """Write the report, say where it is, and open it if asked to."""
     written = posterior.report(path, title=title)
     say(f"Report: {written}")
     if show and not webbrowser.open(written.resolve().as_uri()):

@@ -20,17 +20,14 @@ if TYPE_CHECKING:
     from parnidag.simulation import Simulation
 
 NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
-"""Headings of columns that are aligned at the right."""
 
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
 
 MOST_ROWS = 30
-"""Differences that are listed; more are only counted."""
 
 
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
-    """Print the probable edges, with the columns that this kind of result has."""
     probable = summary[summary["probability"] >= threshold]
     say(f"{nodes} nodes, {number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
     if probable.empty:
@@ -48,7 +45,6 @@ def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
 
 
 def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
-    """Print the probable edges and the true ones, and how the two sets compare."""
     true = set(truth.edges)
     rows: list[list[str]] = []
     found: Counter[str] = Counter()
@@ -90,7 +86,6 @@ def print_conclusion(posterior: Posterior) -> None:
 
 
 def print_differences(first: Posterior, second: Posterior, least: float) -> None:
-    """Print the edges on which two results differ, and how far they are apart over all."""
     from parnidag.results.compare import compare
 
     table, n = compare(first, second), len(first.nodes)

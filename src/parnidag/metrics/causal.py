@@ -44,12 +44,7 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
 def parent_distance(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the parent adjustment distance, the same as `sid` for DAGs, and defined for CPDAGs as well.
 
-    Parameters
-    ----------
-    graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
-    normalise : bool, default False
-        As in `sid`.
+    Arguments are otherwise those of `sid`.
 
     Examples
     --------
@@ -90,13 +85,7 @@ def has_gadjid() -> bool:
 
 
 def is_cpdag(graph: Graph) -> bool:
-    """Is a partially directed graph the CPDAG of a DAG?
-
-    Examples
-    --------
-    >>> is_cpdag(Graph(("a", "b", "c"), [[0, 1, 0], [1, 0, 1], [0, 0, 0]], "cpdag"))  # a — b → c: b → c is reversible
-    False
-    """
+    """Is a partially directed graph the CPDAG of a DAG?"""
     from parnidag.graphs.equivalence import cpdag  # only here: it brings in the compiler
 
     dag = _some_dag(graph.adjacency)

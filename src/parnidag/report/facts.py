@@ -87,9 +87,6 @@ def as_script(data: dict[str, Any]) -> str:
     return text
 
 
-# ── what is listed ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Listing:
     """Which edges the page lists, and in which words it says so."""
@@ -124,9 +121,6 @@ def left_open(probabilities: Floats) -> NDArray[np.bool_]:
     """Mark pairs of which it is not known whether they are joined."""
     either = probabilities + probabilities.T
     return (either > OPEN_FROM) & (either < SURE_FROM)
-
-
-# ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
@@ -164,13 +158,7 @@ def figure(value: float) -> float | str | None:
 
 
 def kept_digits(probability: float) -> float:
-    """Cut a probability to five digits, never up: it passes the slider's hundredths just as the full number does.
-
-    Examples
-    --------
-    >>> kept_digits(0.249999999), kept_digits(0.29)
-    (0.24999, 0.29)
-    """
+    """Cut a probability to five digits, never up: it passes the slider's hundredths just as the full number does."""
     return float(Decimal(repr(float(probability))).quantize(Decimal("0.00001"), rounding=ROUND_DOWN))
 
 
@@ -185,9 +173,6 @@ def _class_rows(posterior: Posterior, listing: Listing) -> dict[str, Any]:
     return {"classes": rows[:MOST_EDGES], "unlisted_class": unlisted}
 
 
-# ── matrices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def packed(matrix: Floats) -> str:
     """Return a matrix of probabilities as text, a byte per cell, in steps of 1/250."""
     return base64.b64encode(np.rint(matrix * 250).astype(np.uint8).tobytes()).decode("ascii")
@@ -198,9 +183,6 @@ def heat_order(consensus: NDArray[np.bool_], places: NDArray[np.int64]) -> list[
     by_place = np.lexsort((places[:, 0], places[:, 1]))
     ordered: list[int] = by_place[topological_order(consensus[np.ix_(by_place, by_place)])].tolist()
     return ordered
-
-
-# ── the picture ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def picture(names: list[str], probabilities: NDArray[np.float64], consensus: NDArray[np.bool_]) -> dict[str, Any]:

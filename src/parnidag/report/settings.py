@@ -17,7 +17,6 @@ Rows = list[tuple[str, str]]
 
 
 def setting_groups(settings: dict[str, Any], exact: bool, log_evidence: float | None) -> list[tuple[str, Rows]]:
-    """Group the settings under headings: (heading, [(name, value)])."""
     prior = dict(settings.get("prior") or {})
     groups = [
         ("Data", _data_rows(settings)),
@@ -102,7 +101,6 @@ def _seconds(value: float) -> str:
 
 
 def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the summary of the data's columns: headings, and a row for each column."""
     columns = list(dict(settings.get("data") or {}).get("columns") or [])
     keys = list(columns[0]) if columns else []
     rows = [[_cell(column.get(key)) for key in keys] for column in columns[:MOST_COLUMNS]]
@@ -113,9 +111,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-# ── the call ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def reproducing_call(settings: dict[str, Any], exact: bool) -> str:

@@ -51,7 +51,6 @@ class Reading:
 
 
 def answer(probabilities: NDArray[np.float64], rows: int | None) -> str:
-    """Say how many pairs of nodes the data decide."""
     size = number_of(len(probabilities), "variable")
     if rows is not None:
         size += f", {number_of(rows, 'row')}"
@@ -100,9 +99,6 @@ def _mode_notes(groups: Sequence[ModeGroup]) -> list[str]:
 
 def _sentence(text: str, stop: str = ".") -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else stop)
-
-
-# ── diagnostics ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:

@@ -72,7 +72,6 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
 
 
 def software() -> dict[str, str]:
-    """Return the versions that a result depends on."""
     return {
         "parnidag": __version__,
         "Python": platform.python_version(),
@@ -169,7 +168,6 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
 def record_of_solution(
     target: Target, solution: Solution, graphs: NDArray[np.bool_], settings: dict[str, Any], prior: NDArray[np.float64]
 ) -> RunRecord:
-    """Put an exact solution and its draws, if any, into a result."""
     n = target.n_nodes
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])

@@ -186,7 +186,6 @@ def _by_chain(values: Sequence[float]) -> str:
 
 
 def diagnose(record: RunRecord) -> Diagnostics:
-    """Judge a run from its record; users call `Posterior.diagnostics`."""
     draws = merge_rounding(record.log_posterior)
     chains = chain_probabilities(record.batch_counts, record.batch_iterations)
     probabilities = chains.mean(axis=0) if len(chains) else np.zeros(chains.shape[1])

@@ -78,7 +78,9 @@ def find_modes(record: RunRecord, log_posterior: Floats, limit: float) -> list[M
     if edges.size == 0:
         return []
     sides = _sides(record, kept, edges, limit)
-    sides *= _all_sides_settled(sides, _settled(record, log_posterior)[kept])
+    settled = _settled(record, log_posterior)[kept]
+    # There must be a settled chain on each side: others may be apart only because they are still moving.
+    sides *= np.logical_and.reduce([(sides[settled] == side).any(axis=0) for side in sides])
     separated = np.asarray((sides > 0).any(axis=0))
     group_of = _groups(record.edge_codes[edges], separated, len(record.nodes))
     heights = _heights(log_posterior)
@@ -144,11 +146,6 @@ def _settled(record: RunRecord, log_posterior: Floats) -> NDArray[np.bool_]:
     return np.asarray(enough & (filled >= MINIMUM_BATCHES) & (moves >= MINIMUM_SWEEPS * n * (n - 1)))
 
 
-def _all_sides_settled(sides: Integers, settled: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """At which edges is there a settled chain on each side? Others may be apart only because they are still moving."""
-    return np.asarray(np.logical_and.reduce([(sides[settled] == side).any(axis=0) for side in sides]))
-
-
 def _sides(record: RunRecord, kept: Integers, edges: Integers, limit: float) -> Integers:
     """Number the sides of the gaps at each edge, from 0 at the bottom: (kept chain, edge)."""
     low, high, mean = np.zeros((3, len(kept), len(edges)))
@@ -166,12 +163,6 @@ def gap_sides(low: Floats, high: Floats, mean: Floats, limit: float) -> Integers
     """Cut chains apart where their intervals leave a gap, edge by edge: count the gaps below each chain, (chain, edge).
 
     The means on both sides of a gap must differ by more than `limit`.
-
-    Examples
-    --------
-    >>> low, high = np.array([[0.0], [0.8], [0.1]]), np.array([[0.2], [1.0], [0.3]])
-    >>> gap_sides(low, high, (low + high) / 2, limit=0.1).ravel()
-    array([0, 1, 0])
     """
     order = np.argsort(low, axis=0, kind="stable")
     low, high, mean = (np.take_along_axis(values, order, axis=0) for values in (low, high, mean))
@@ -202,14 +193,12 @@ def _groups(codes: NDArray[np.int32], separated: NDArray[np.bool_], n_nodes: int
 
 
 def _by_group(group_of: Integers, spread: Floats) -> list[Integers]:
-    """Return the edges of each group, worst first, and the groups by their worst edge."""
     order = np.lexsort((-spread, group_of))
     starts = np.flatnonzero(np.diff(group_of[order])) + 1
     return sorted(np.split(order, starts), key=lambda members: -float(spread[members[0]]))
 
 
 def _named(record: RunRecord, edges: Integers, chains: Floats) -> tuple[list[str], list[tuple[str, str, list[float]]]]:
-    """Return the names of the nodes that edges join, and the edges by name with their probabilities."""
     parents, children = np.divmod(record.edge_codes[edges], len(record.nodes))
     nodes = [record.nodes[node] for node in np.union1d(parents, children)]
     columns = zip(parents.tolist(), children.tolist(), chains[:, edges].T.tolist(), strict=True)

@@ -37,7 +37,6 @@ _BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
-    """Write a record to `path`, through a temporary file in the same folder."""
     _check_names(record.nodes)
     dataset = _to_dataset(record)
     with (
@@ -65,15 +64,6 @@ def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
 
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a result that `Posterior.save` wrote; large arrays are not read but mapped, and looked at when needed.
-
-    Parameters
-    ----------
-    path : path
-        The netCDF file.
-
-    Returns
-    -------
-    Posterior
 
     Raises
     ------

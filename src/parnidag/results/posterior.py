@@ -240,8 +240,7 @@ class Posterior:
             raise ParnidagError(
                 f"chain, draw: ({chain}, {draw}) is outside the stored {chains} chains × {draws} draws"
             ) from None
-        codes = record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]
-        return adjacency_from_codes(codes, len(record.nodes))
+        return adjacency_from_codes(record.graph_codes(graph), len(record.nodes))
 
     def graph(self, threshold: float = 0.5) -> nx.DiGraph:
         """Return the edges of at least a given posterior probability as a networkx graph.
@@ -426,12 +425,9 @@ class Posterior:
         return datatree_of(self._record, self._probabilities, min_probability)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to a netCDF file that `parnidag.load` reads; an existing file is replaced in one step.
+        """Write the result to a netCDF file that `parnidag.load` reads, and return its path.
 
-        Returns
-        -------
-        pathlib.Path
-            The file written.
+        An existing file is replaced in one step.
         """
         from parnidag.results.netcdf import save_record
 
@@ -440,17 +436,14 @@ class Posterior:
     def report(self, path: str | os.PathLike[str] = "report.html", title: str | None = None) -> Path:
         """Write a report to look at: one HTML file that needs no network, with the graph, edges, traces and verdict.
 
+        Returns the path of the file; an existing one is replaced in one step.
+
         Parameters
         ----------
         path : path, default "report.html"
-            The file to write, ending in ``.html``; an existing one is replaced in one step.
+            The file to write, ending in ``.html``.
         title : str, optional
             Heading of the report.
-
-        Returns
-        -------
-        pathlib.Path
-            The file written.
         """
         if Path(path).suffix.lower() not in (".html", ".htm") and not Path(path).is_dir():
             raise ParnidagError(f"path: the report is an HTML file, so name it *.html, not {path}")

@@ -48,15 +48,7 @@ SEED = 20231210
 
 
 def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
-    """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out.
-
-    Examples
-    --------
-    >>> from parnidag.priors.edge_prior import EdgePrior
-    >>> prior = EdgePrior(h=1 / 11).resolve([f"X{k}" for k in range(11)])
-    >>> prior_marginals(prior.log_odds, prior.status, prior.max_parents)[0, 1].round(5).item()
-    0.07776
-    """
+    """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out."""
     n = len(status)
     off_diagonal = ~np.eye(n, dtype=bool)
     free_odds = log_odds[off_diagonal]

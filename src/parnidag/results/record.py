@@ -192,6 +192,10 @@ class RunRecord:
             OUT_OF_RANGE: all(_are_graphs(offsets, codes, n) for offsets, codes in pieces),
         }
 
+    def graph_codes(self, graph: int) -> Codes:
+        """The codes of the edges of one of the unique graphs."""
+        return self.graph_edges[self.graph_offsets[graph] : self.graph_offsets[graph + 1]]
+
     @property
     def starts(self) -> list[Codes] | None:
         """The codes of the edges that each chain started with; None if that is not known."""
@@ -273,12 +277,6 @@ def pack_graphs(codes: Codes, ends: Integers) -> tuple[Integers, Integers, Codes
     """Find the unique graphs among draws given as lists of edge codes, in any order; `ends` is where each draw ends.
 
     Returns which unique graph each draw is, numbered as they first appear, and the graphs as in `RunRecord`.
-
-    Examples
-    --------
-    >>> index, offsets, edges = pack_graphs(np.array([5, 1, 1, 5, 7], dtype=np.int32), np.array([2, 4, 5]))
-    >>> index, offsets, edges
-    (array([0, 0, 1]), array([0, 2, 3]), array([1, 5, 7], dtype=int32))
     """
     lengths = np.diff(ends, prepend=0).astype(np.int32)
     graph_index, firsts = number_graphs(fingerprints(codes, lengths))

@@ -27,9 +27,6 @@ MOST_TIED = 10_000
 """Equally high graphs that are put in order by their edges."""
 
 
-# ── probabilities, from draws ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
     """Return how probable each edge is in the CPDAG of the graph: compelled, and (symmetric) reversible."""
     from parnidag.graphs.equivalence import compelled_edges
@@ -84,9 +81,6 @@ def _times_drawn(record: RunRecord) -> NDArray[np.int64]:
     raise ParnidagError("the run stored no draws, so there are no graphs to average over; let it run longer")
 
 
-# ── graphs on top, from draws ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def top_graphs(record: RunRecord, k: int) -> list[tuple[Adjacency, float, float]]:
     """Return the distinct stored graphs with the highest log posterior, best first: graph, share of draws, height.
 
@@ -100,11 +94,11 @@ def top_graphs(record: RunRecord, k: int) -> list[tuple[Adjacency, float, float]
     heights[record.graph_index.ravel()[::-1]] = merge_rounding(record.log_posterior.ravel())[::-1]
     return [
         (
-            adjacency_from_codes(_codes(record, graph), len(record.nodes)),
+            adjacency_from_codes(record.graph_codes(graph), len(record.nodes)),
             float(times[graph] / record.graph_index.size),
             float(heights[graph]),
         )
-        for graph in _highest(heights, lambda graph: _codes(record, graph), k)
+        for graph in _highest(heights, record.graph_codes, k)
         if times[graph]
     ]
 
@@ -128,7 +122,7 @@ def top_classes(record: RunRecord, k: int) -> list[tuple[Adjacency, float]]:
     drawn = np.bincount(class_of, weights=times)  # whole numbers, as floats
 
     def codes_of(top: int) -> NDArray[np.int32]:
-        edges = _codes(record, int(firsts[top]))
+        edges = record.graph_codes(int(firsts[top]))
         return np.sort(cpdag_codes(n, np.array([0, edges.size]), edges)[0])
 
     return [
@@ -148,7 +142,3 @@ def _highest(heights: NDArray[Any], codes_of: Callable[[int], NDArray[np.int32]]
     # Big-endian bytes of numbers that are not negative compare as the numbers do.
     keys = {graph: codes_of(graph).astype(">i4").tobytes() for graph in candidates}
     return sorted(candidates, key=lambda graph: (-heights[graph], keys[graph]))[:k]
-
-
-def _codes(record: RunRecord, graph: int) -> NDArray[np.int32]:
-    return record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]

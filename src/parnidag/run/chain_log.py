@@ -75,7 +75,6 @@ class ChainLog:
             self.boundaries.pop(0)
 
     def close_batch(self) -> None:
-        """Note in how many iterations since the last boundary each edge was present."""
         if self.counted is None or self.chain.iteration == self.counted_at:
             return
         counts = self.chain.graph.visits.ravel()

@@ -149,7 +149,6 @@ def _read_log(chains: Bundle, setup: Setup, plan: Plan, index: int) -> ChainLog:
 
 
 def _extend(logs: list[ChainLog], before: Plan, plan: Plan) -> None:
-    """Plan the draws that a longer run has more."""
     if plan.draws == before.draws:
         return
     first, second = before.boundaries()[:2]
@@ -163,8 +162,6 @@ def _extend(logs: list[ChainLog], before: Plan, plan: Plan) -> None:
 
 @dataclass
 class Checkpointer:
-    """Writes the checkpoints of one run."""
-
     file: RunFile
     unsaved: dict[str, Bundle]
     """What the file does not have yet of the run itself."""

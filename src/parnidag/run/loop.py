@@ -230,7 +230,6 @@ class Run:
 
 @contextmanager
 def timed(timings: dict[str, float], stage: str) -> Iterator[None]:
-    """Note how long a stage of the run takes."""
     start = time.perf_counter()
     try:
         yield

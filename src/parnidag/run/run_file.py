@@ -54,8 +54,6 @@ NO_LOCKS = (sqlite3.SQLITE_IOERR_LOCK, sqlite3.SQLITE_IOERR_RDLOCK, sqlite3.SQLI
 
 
 class Bundle(NamedTuple):
-    """Facts and arrays that belong together."""
-
     facts: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
 
@@ -102,7 +100,7 @@ class RunFile:
         with self._reading():
             rows = self._connection.execute(query, (chain, stored)) if stored else ()
             for _, first, lengths, codes, scores, checksum in rows:
-                if first != expected or _checksum(lengths, codes, scores) != checksum:
+                if first != expected or zlib.crc32(lengths + codes + scores) != checksum:
                     raise self.damaged("draws of its chains are missing or changed")
                 block = Block(np.frombuffer(lengths, "i4"), np.frombuffer(codes, "i4"), np.frombuffer(scores, "f8"))
                 expected += len(block.lengths)
@@ -205,7 +203,7 @@ class RunFile:
         for chain, first, block in self._waiting:
             parts = [array.tobytes() for array in block]
             self._connection.execute(
-                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?)", (chain, first, *parts, _checksum(*parts))
+                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?)", (chain, first, *parts, zlib.crc32(b"".join(parts)))
             )
 
     def _replace(self, name: str, bundle: Bundle) -> None:
@@ -293,13 +291,6 @@ def _damaged(argument: str, path: Path, reason: object) -> ParnidagError:
         f"{argument}: {path} is damaged, or no checkpoint of this version of parnidag ({said}); remove it, or name "
         "another file"
     )
-
-
-def _checksum(*parts: bytes) -> int:
-    value = 0
-    for part in parts:
-        value = zlib.crc32(part, value)
-    return value
 
 
 def _pieces(name: str, array: NDArray[Any]) -> Iterator[tuple[str, str, str, bytes]]:

@@ -103,7 +103,6 @@ WORKS: dict[str, Work] = {}
 
 
 def keep_work(key: str, work: Work) -> None:
-    """Keep the work of a run, in place of the oldest."""
     WORKS[key] = work
     for old in list(WORKS)[:-KEPT_RUNS]:
         WORKS.pop(old, None)
