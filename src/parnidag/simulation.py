@@ -105,11 +105,6 @@ def simulate(
     noise : float, default 1
         Standard deviation of the noise, before the division.
 
-    Returns
-    -------
-    Simulation
-        The data, the true graph and its weights.
-
     Examples
     --------
     >>> simulation = simulate(nodes=5, edges=4, rows=100, seed=1)

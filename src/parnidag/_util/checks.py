@@ -66,16 +66,7 @@ def number(
     note: str = "",
     error: type[ParnidagError] = ParnidagError,
 ) -> float:
-    """Return a number in a range, or refuse it; infinity is refused unless it is `most`. See `whole` for the note.
-
-    Examples
-    --------
-    >>> number(0.25, "threshold", above=0, most=1)
-    0.25
-    >>> number(2, "threshold", above=0, most=1)
-    Traceback (most recent call last):
-    parnidag.errors.ParnidagError: threshold must be a number above 0 and at most 1, got 2
-    """
+    """Return a number in a range, or refuse it; infinity is refused unless it is `most`. See `whole` for the note."""
     try:
         given = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -92,14 +83,7 @@ def seed_or_new(seed: object) -> int:
 
 
 def one_of(value: object, argument: str, allowed: Iterable[object], error: type[ParnidagError] = ParnidagError) -> None:
-    """Refuse a value that is not among those allowed.
-
-    Examples
-    --------
-    >>> one_of("gibs", "kernel", ["gibbs", "printed"])
-    Traceback (most recent call last):
-    parnidag.errors.ParnidagError: kernel must be one of 'gibbs', 'printed', got 'gibs'
-    """
+    """Refuse a value that is not among those allowed."""
     known = list(allowed)
     if not any(type(value) is type(one) and value == one for one in known):
         raise refused(value, argument, f"one of {', '.join(map(repr, known))}", "", error)

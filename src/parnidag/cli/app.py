@@ -330,11 +330,8 @@ def simulate(
 def run(arguments: Sequence[str]) -> int:
     """Run one command; a user's mistake becomes one line on standard error.
 
-    Returns
-    -------
-    int
-        0 for success, 1 if workers were lost or the result could not be written, 2 for a user's mistake, 130 after
-        Ctrl-C, 143 after SIGTERM.
+    Returns 0 for success, 1 if workers were lost or the result could not be written, 2 for a user's mistake, 130 after
+    Ctrl-C, 143 after SIGTERM.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail

@@ -337,7 +337,7 @@ class OutputOptions:
             posterior.report(self.report)
         if self.quiet:
             return
-        print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
+        print_edges(posterior.summary(min(self.threshold, 0.01)), self.threshold, len(posterior.nodes))
         print_conclusion(posterior)
         for path in filter(None, (None if saved is False else self.output, self.edges_csv, self.report)):
             say(f"Saved {path}")

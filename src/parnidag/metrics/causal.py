@@ -17,7 +17,7 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the structural intervention distance: wrong causal effects among the n(n − 1) that `graph` implies.
 
     For every ordered pair of nodes, the effect of the one on the other is estimated by adjusting for the parents that
-    the one has in `graph`; it is wrong if that is no valid adjustment in `truth`. It is not symmetric.
+    the one has in `graph`; it is wrong if that is no valid adjustment in `truth`. It is not symmetric. It needs gadjid.
 
     Parameters
     ----------
@@ -25,11 +25,6 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
         DAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
         Return the share of wrong effects instead of their number.
-
-    Raises
-    ------
-    ParnidagError
-        If gadjid is not installed, or one of them is no DAG.
 
     Examples
     --------

@@ -145,13 +145,7 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
 
 
 def figure(value: float) -> float | str | None:
-    """Shorten a number to four digits; JSON has no word for what is not finite.
-
-    Examples
-    --------
-    >>> figure(0.123456), figure(float("inf")), figure(float("nan"))
-    (0.1235, 'infinite', None)
-    """
+    """Shorten a number to four digits; JSON has no word for what is not finite."""
     if math.isnan(value):
         return None
     return float(f"{value:.4g}") if math.isfinite(value) else "infinite"
@@ -186,13 +180,10 @@ def heat_order(consensus: NDArray[np.bool_], places: NDArray[np.int64]) -> list[
 
 
 def picture(names: list[str], probabilities: NDArray[np.float64], consensus: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return labels, the boxes' places and widths, and the ways of edges that are not straight, in pixels.
-
-    Edges of the consensus graph come first.
-    """
+    """Return labels, the boxes' places and widths, and the ways of edges that are not straight, in pixels."""
     labels = [label(name) for name in names]
     widths = np.array([box_width(text) for text in labels])
-    weights = np.where(consensus, 1.0 + probabilities, probabilities)
+    weights = np.where(consensus, 1.0 + probabilities, probabilities)  # edges of the consensus graph come first
     across, down = next((across, down) for most, across, down in SPACING if len(names) <= most)
     layout = layered(_drawn(weights), weights, widths=widths / across)
     scale = np.array([across, down])

@@ -150,9 +150,8 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             "tries": totals["tried"] / max(kept, 1),
             **run.sampler.gauges(log.chain),
         }
-        if (
-            named(log.chain.graph).hits or named(log.chain.graph).misses
-        ):  # samplers on tables alone ask the cache for nothing
+        asked = named(log.chain.graph)
+        if asked.hits or asked.misses:  # samplers on tables alone ask the cache for nothing
             figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
             figures["evaluations"] = totals["evaluations"] / max(totals["parni_iterations"], 1.0)

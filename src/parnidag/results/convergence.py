@@ -134,14 +134,11 @@ def edge_disagreement(chains: Floats, n_nodes: int) -> tuple[Floats, float]:
     return chains.max(axis=0) - chains.min(axis=0), math.sqrt(squares / pairs)
 
 
-# ── the log posterior, from draws ─────────────────────────────────────────────────────────────────────────────────────
+# ── the log posterior, from draws: NaN if nothing ever changes or there are fewer than four ───────────────────────────
 
 
 def rank_rhat(draws: Floats) -> float:
-    """Rank-normalised split R-hat of a scalar, the larger of its bulk and folded versions (Vehtari et al. 2021).
-
-    NaN if nothing ever changes or there are fewer than four draws; infinity if chains are frozen apart.
-    """
+    """Rank-normalised split R-hat of a scalar, the larger of its bulk and folded versions; infinity if frozen apart."""
     if not _usable(draws):
         return math.nan
     halves = _split(draws)
@@ -150,10 +147,7 @@ def rank_rhat(draws: Floats) -> float:
 
 
 def bulk_ess(draws: Floats) -> float:
-    """Effective sample size of rank-normalised split chains: how well the centre of the distribution is known.
-
-    NaN if nothing ever changes or there are fewer than four draws.
-    """
+    """Effective sample size of rank-normalised split chains: how well the centre of the distribution is known."""
     return _ess(_normal_scores(_split(draws))) if _usable(draws) else math.nan
 
 

@@ -65,10 +65,8 @@ def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a result that `Posterior.save` wrote; large arrays are not read but mapped, and looked at when needed.
 
-    Raises
-    ------
-    ParnidagError
-        If there is no such file, or it is not a result of parnidag, damaged, or written by a newer version.
+    Raises a `ParnidagError` if there is no such file, or it is not a result of parnidag, damaged, or written by a newer
+    version.
 
     Examples
     --------

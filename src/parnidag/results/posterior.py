@@ -211,10 +211,7 @@ class Posterior:
     def graphs(self) -> NDArray[np.bool_]:
         """All stored graphs, (chain, draw, parent, child), expanded anew on every access.
 
-        Raises
-        ------
-        ParnidagError
-            If the array would exceed 2 GiB; `graph_at` gives the graphs one at a time.
+        Refused if the array would exceed 2 GiB; `graph_at` gives the graphs one at a time.
         """
         n = len(self._record.nodes)
         shape = (*self._record.graph_index.shape, n, n)

@@ -42,7 +42,6 @@ a lot, and takes long."""
 
 ALIKE_DRAWS = 20
 """Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
-
 SEED = 20231210
 """Prior marginals are a property of the prior: the same ones in every run."""
 
@@ -140,11 +139,7 @@ def no_score(node: Any, parents: Any, count: Any, content: Any) -> float:
 
 
 def drawn_marginals(
-    log_odds: Floats,
-    status: Status,
-    max_parents: int,
-    draws: int | None = None,
-    seed: int = SEED,
+    log_odds: Floats, status: Status, max_parents: int, draws: int | None = None, seed: int = SEED
 ) -> Floats:
     """Estimate the prior probability of every edge from graphs drawn from the prior.
 

@@ -336,10 +336,7 @@ def _first_blocks(store: DrawStore, chain: int, draws: int) -> Iterator[tuple[in
 
 
 def fingerprints(codes: Codes, lengths: NDArray[np.int32]) -> Words:
-    """Return two numbers for each graph, which depend on its set of edges only.
-
-    Each is the sum of its edges' mixed bits.
-    """
+    """Return two numbers for each graph, sums of its edges' mixed bits, which depend on its set of edges only."""
     ends = _offsets(lengths)
     words = np.empty((2, len(lengths)), np.uint64)
     for row, seed in enumerate(_SEEDS):

@@ -197,13 +197,7 @@ def _chain_list(chains: Sequence[int]) -> str:
 
 
 def split_of_chains(chain_groups: Sequence[Sequence[int]]) -> str:
-    """Say which chains go together.
-
-    Examples
-    --------
-    >>> split_of_chains([[0, 2], [1, 3]])
-    'chains 1 and 3 | 2 and 4'
-    """
+    """Say which chains go together: chains 1 and 3 | 2 and 4."""
     if len(chain_groups) <= SHOWN_SPLIT:
         return "chains " + " | ".join(map(_chain_list, chain_groups))
     shown = chain_groups[: SHOWN_SPLIT - 1]

@@ -105,8 +105,8 @@ class AwayPool(Pool):
     seconds = AWAY_SECONDS
     in_place = False
 
-    def __init__(self, executor: Executor | None, work: Work, factory: Callable[[], Executor] | None = None) -> None:
-        super().__init__(_made(factory) if executor is None else executor, work)
+    def __init__(self, executor: Executor, work: Work, factory: Callable[[], Executor] | None = None) -> None:
+        super().__init__(executor, work)
         self._factory = factory
         self._key = secrets.token_hex(16)
         self._packed: bytes | None = None
@@ -254,8 +254,7 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _made(factory: Callable[[], Executor] | None) -> Executor:
-    assert factory is not None
+def _made(factory: Callable[[], Executor]) -> Executor:
     made = factory()
     if not hasattr(made, "submit"):
         raise ParnidagError(f"executor is a function that returned {made!r}, which is no concurrent.futures.Executor")
@@ -283,7 +282,7 @@ def _pool_for(executor: Executors | None, work: Work, chains: int) -> Pool:
     if isinstance(executor, ThreadPoolExecutor):
         return Pool(executor, work)
     if not isinstance(executor, Executor) and not hasattr(executor, "submit"):
-        return AwayPool(None, work, factory=executor)
+        return AwayPool(_made(executor), work, factory=executor)
     given: Any = executor
     client = getattr(given, "_client", None)
     return DaskPool(client, work, given) if hasattr(client, "get_executor") else AwayPool(given, work)
