@@ -13,9 +13,8 @@ import signal
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context, parent_process
 from typing import Any, TypeAlias
@@ -72,6 +71,14 @@ class Pool:
         self.executor, self.work, self._own = executor, work, own
         self.abandoned = False
         """Is there nobody left who wants the running segments?"""
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):  # a second Ctrl-C: nobody wants the running segments
+            self.abandoned = True
+        self.close()
 
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
         return self.executor.submit(local_segment, self.work, chain, steps)
@@ -261,20 +268,8 @@ def _made(factory: Callable[[], Executor]) -> Executor:
     return made
 
 
-@contextmanager
-def open_pool(executor: Executors | None, work: Work, chains: int) -> Iterator[Pool]:
-    """Yield where the segments of a run go; an executor of the user's is left running."""
-    pool = _pool_for(executor, work, chains)
-    try:
-        yield pool
-    except KeyboardInterrupt:  # a second Ctrl-C: nobody wants the running segments
-        pool.abandoned = True
-        raise
-    finally:
-        pool.close()
-
-
-def _pool_for(executor: Executors | None, work: Work, chains: int) -> Pool:
+def open_pool(executor: Executors | None, work: Work, chains: int) -> Pool:
+    """Return where the segments of a run go; an executor of the user's is left running."""
     if executor is None:
         return Pool(ThreadPoolExecutor(min(chains, usable_cores()), thread_name_prefix="parnidag"), work, own=True)
     if hasattr(executor, "get_executor"):
