@@ -271,7 +271,7 @@ def test_warnings_come_after_the_result_is_written(tmp_path, monkeypatch):
 def test_a_pool_that_an_interrupt_left_open_waits_for_nobody(monkeypatch):
     """A Ctrl-C can come before the block is left; the collector of garbage must not close the pool then, and wait."""
     closed = []
-    monkeypatch.setattr(Pool, "close", lambda self: closed.append(self))
+    monkeypatch.setattr(Pool, "close", lambda self: closed.append("closed"))
     opened = open_pool(None, None, 1)
     opened.__enter__()
     del opened

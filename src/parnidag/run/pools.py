@@ -76,8 +76,8 @@ class Pool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
-        if kind is not None and issubclass(kind, KeyboardInterrupt):  # a second Ctrl-C: nobody wants the running segments
-            self.abandoned = True
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self.abandoned = True  # a second Ctrl-C: nobody wants the running segments
         self.close()
 
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
