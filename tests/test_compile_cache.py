@@ -52,7 +52,7 @@ EDITS = {
     "a score called by its address": ("scores/bdeu.py", "log_whole - math.log(arity)", "log_whole + math.log(arity)"),
 }
 HARMLESS = {
-    "an error message about tables": ("data/table.py", "is not known: use", "is unknown: use"),
+    "an error message about tables": ("data/table.py", "were not kept, since", "are gone, since"),
     "an error message of what moves are made for": (
         "data/levels.py",
         "columns of numbers with something",
