@@ -44,7 +44,7 @@ EDITS = {
     "a score called by its address": ("scores/bdeu.py", "log_whole - math.log(arity)", "log_whole + math.log(arity)"),
 }
 HARMLESS = {
-    "an error message about tables": ("data/table.py", "is not known: use", "is unknown: use"),
+    "an error message about tables": ("data/table.py", "were not kept, since", "are gone, since"),
     "an error message of what moves are made for": ("data/levels.py", "of numbers with something", "with something"),
     "an error message in a module of kernels": ("target.py", "is not allowed by the prior", "is against the prior"),
     "a helper for text": ("_util/text.py", 'text[: longest - 1] + "…"', 'text[: longest - 3] + "..."'),

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from parnidag.samplers.parni.mixture import MOVES
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "parnidag"
 PAGES = [ROOT / "docs" / "notation.md", *sorted((ROOT / "docs" / "adr").glob("*.md"))]
@@ -69,6 +71,11 @@ def test_files_that_pages_and_docstrings_name_exist():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_names_that_pages_use_exist(page):
     assert lost_names(page.read_text(encoding="utf-8")) == []
+
+
+def test_every_move_is_named_where_users_choose_one():
+    page = (ROOT / "docs" / "which-sampler.md").read_text(encoding="utf-8")
+    assert {move.name for move in MOVES} <= set(quoted(page))
 
 
 def test_the_map_of_the_house_has_every_room():

@@ -10,6 +10,7 @@ import pytest
 import reference
 from scipy import integrate, stats
 from scipy.special import multigammaln
+from score_cases import SCORES
 from test_discrete_score import largest_change
 
 import parnidag
@@ -17,7 +18,7 @@ from parnidag import EdgePrior, ParnidagError, scores
 from parnidag.data import Data
 from parnidag.errors import DataError
 from parnidag.exact_solver.all_sets import all_local_scores
-from parnidag.scores.by_name import choose_score, named_score
+from parnidag.scores.by_name import NAMES, choose_score, named_score
 from parnidag.scores.spline import curves
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
@@ -34,6 +35,12 @@ ROWS = np.array(
 )
 EVEN = EdgePrior(h=0.5)
 """Adds nothing to a score."""
+
+
+def test_every_named_score_is_public_and_gets_the_tests_of_all_scores():
+    kinds = {home.rpartition(".")[2] for home in NAMES.values()}
+    assert kinds <= set(scores.__all__)
+    assert kinds == set(SCORES)
 
 
 def target_of(values, score, **data):

@@ -23,6 +23,7 @@ from transitions import (
 
 from parnidag import scores
 from parnidag.data import Data
+from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.moves import single_edge
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.target import Target
@@ -49,7 +50,7 @@ def figures(data, score):
     weights = np.exp(log_weights - log_weights.max())
     posterior = weights / weights.sum()
     matrices = {"ADR": transition_matrix(target, graphs, single_edge_steps(single_edge.adr_move))}
-    if isinstance(score, scores.BDeu):  # by its address, which is what could go wrong in a larger kernel
+    if target.problem.table.function != NO_FUNCTION:  # by its address, which is what could go wrong in a larger kernel
         matrices["PARNI"] = transition_matrix(target, graphs, parni_steps, frozen_parni(target, "gibbs", 0.6))
     return {
         name: {**deviations(matrix, posterior), "total_variation": float(total_variation(matrix, posterior))}

@@ -91,7 +91,6 @@ class Target:
 
     @property
     def max_parents(self) -> int:
-        """The most parents a node can have."""
         return int(self.problem.max_parents)
 
     @property
@@ -101,7 +100,6 @@ class Target:
 
     @property
     def required(self) -> Adjacency:
-        """The required edges, which are in every graph."""
         return np.asarray(self.problem.status == REQUIRED)
 
     def check_score(self) -> None:
@@ -153,7 +151,6 @@ class Target:
         )
 
     def check_graph(self, adjacency: Adjacency, argument: str) -> None:
-        """Refuse a graph that the prior does not allow."""
         for wrong, word in (
             (adjacency & (self.problem.status == 0), "forbidden"),
             (~adjacency & self.required, "required but missing"),

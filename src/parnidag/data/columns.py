@@ -25,6 +25,7 @@ MOST_COLUMNS = 50_000
 _PIECE = 1 << 16  # values of a column that are lists at a time
 # What pandas calls a column without a name, in a CSV file and in a Parquet file: almost always saved row names.
 _ROW_NAMES = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
+_HALF = re.compile("[\ud800-\udfff]")  # a lone surrogate: no file can hold it
 
 
 class Coding(NamedTuple):
@@ -71,15 +72,6 @@ def read_column(column: nw.Series[Any] | NDArray[Any]) -> Column:
 def number_label(number: float) -> str:
     """Write a number as a level, a whole one without ".0"."""
     return str(int(number)) if float(number).is_integer() else str(float(number))
-
-
-def is_text(text: str) -> bool:
-    """Ask whether a text can be written to a file; half a character, a lone surrogate, cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -196,7 +188,7 @@ def _pieces(column: nw.Series[Any] | NDArray[Any]) -> Iterator[list[Any]]:
 
 def _coded(codes: Floats, levels: Sequence[Any], declared: bool, type_: str) -> Column:
     labels = tuple(number_label(level) if isinstance(level, float) else str(level) for level in levels)
-    broken = next((label for label in labels if not is_text(label)), None)
+    broken = next(filter(_HALF.search, labels), None)
     if broken is not None:
         raise UnreadableError("half", one_line(ascii(broken), 40))
     return Column(codes, Coding(labels, declared, type_))
@@ -212,7 +204,7 @@ def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
             f"{source}columns without a name ({shorten(row_names)}), which look like saved row names: "
             "remove them or give them a name"
         )
-    unwritable = [ascii(name) for name in names if not is_text(name) or "\0" in name]
+    unwritable = [ascii(name) for name in names if _HALF.search(name) or "\0" in name]
     if unwritable:
         raise DataError(
             f"{source}column names with a zero character or a lone surrogate, which no file can hold: "

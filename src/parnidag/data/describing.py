@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from parnidag.data.columns import Floats
 
 MOST_SHOWN = 30
 """Columns that a notebook lists; results keep all."""
@@ -44,8 +44,6 @@ def _rounded(value: float) -> float | None:
 
 def as_html(heading: str, columns: Sequence[dict[str, Any]]) -> str:
     """Return a small table for notebooks; names are text, whatever they hold."""
-    if not columns:
-        return f"<p>{html.escape(heading)}</p>"
     keys = list(columns[0])
     head = "".join(f"<th>{html.escape(key.replace('_', ' '))}</th>" for key in keys)
     rows = [

@@ -35,7 +35,10 @@ _CELL = 8  # bytes of a number or a code
 
 def read_file(path: Path) -> nw.DataFrame[Any]:
     with _readable(path):
-        return _read_parquet(path) if is_parquet(path) else _read_text(path)
+        if is_parquet(path):
+            return _read_parquet(path)
+        text = _text_form(path)
+        return text.named(text.read())
 
 
 def file_batches(path: Path, as_text: set[str]) -> Iterator[nw.DataFrame[Any]]:
@@ -119,11 +122,6 @@ class TextForm(NamedTuple):
             raise DataError(f"{source}: the first line can be read in two ways; put quotes around all column names")
         renamed = {old: new for old, new in zip(self.header, self.names, strict=True) if old != new}
         return frame.rename(renamed) if renamed else frame
-
-
-def _read_text(path: Path) -> nw.DataFrame[Any]:
-    text = _text_form(path)
-    return text.named(text.read())
 
 
 def _text_batches(path: Path, as_text: set[str]) -> Iterator[nw.DataFrame[Any]]:

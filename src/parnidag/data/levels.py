@@ -143,13 +143,6 @@ def follow_columns(
     return [found for found in codes if found is not None] if may_be_discrete(columns, kind) else None
 
 
-def seen_columns(values: Floats, codings: Codings, kind: str | None) -> list[SeenColumn]:
-    """Say what the columns of a table in memory hold, as far as it matters if a kind was asked for."""
-    columns = [SeenColumn() for _ in codings]
-    follow_columns(values, codings, kind, columns)
-    return columns
-
-
 def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Levels:
     """Code each column of a table in memory by its levels; numbers have to be whole."""
     codes = np.empty(values.shape[::-1], dtype=np.int32)

@@ -23,8 +23,6 @@ from parnidag.data.reading import Table
 from parnidag.errors import DataError
 
 FEWEST_ROWS = 3
-MISSING = ("raise", "drop")
-"""What may become of rows with missing values."""
 MOST_ROW_MEMORY = 4 * 10**9
 """Bytes that the different rows of a table of classes, and the words for its levels, may take when it is read in
 batches; scores and tests take a few times as much while they work."""
@@ -40,6 +38,16 @@ class Options:
     kind: str | None = None
     interventions: object = None
 
+    @staticmethod
+    def checked(missing: str | None, names: Any, kind: str | None, interventions: object) -> Options:
+        if missing not in (None, "raise", "drop"):
+            raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
+        if kind is not None and kind not in levels.KINDS:
+            raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
+        if names is not None and not isinstance(names, str):
+            names = list(names)  # they are gone through with each batch
+        return Options(missing or "raise", names, kind, interventions)
+
     @property
     def targets(self) -> str | None:
         """The column of targets of interventions, if they are given by its name."""
@@ -52,9 +60,6 @@ class MismatchError(DataError):
     def __init__(self, message: str, columns: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.columns = columns
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.columns)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -72,7 +77,7 @@ class Tally:
     missing: Integers
     infinite: Integers
     spread: Spread | None
-    """Without meaning for columns with levels of several batches; None without rows."""
+    """None without rows; of levels of several batches without meaning until they are sorted."""
 
     @property
     def dropped_rows(self) -> int:
@@ -102,6 +107,16 @@ class Tally:
         if self.infinite.any():
             listed = _with_counts(names, self.infinite)
             raise DataError(f"infinite values (or too large for double precision) in {listed}; remove or replace them")
+
+    def refuse_constant(self, names: Sequence[str], codings: levels.Codings) -> None:
+        assert self.spread is not None  # there are rows
+        constant = []
+        for j in self.spread.constant.nonzero()[0].tolist():
+            low, high, coding = self.spread.low[j], self.spread.high[j], codings[j]
+            shown = f"always {low:.6g}" if low == high else f"{low:.6g} up to rounding"
+            constant.append(f"{names[j]} ({shown if coding is None else f'always {coding.labels[int(low)]!r}'})")
+        if constant:
+            raise DataError(f"constant columns: {shorten(constant)}; they carry no information, remove them")
 
 
 def _with_counts(names: Sequence[str], counts: Integers) -> str:
@@ -190,6 +205,16 @@ class Summary:
         else:
             for key, moments in other.moments.items():
                 self.moments[key] = merge(self.moments[key], moments) if key in self.moments else moments
+
+    def sort_levels(self) -> list[Integers]:
+        """Number the levels as in memory, and return the new codes; the ranges are then of these."""
+        new_codes = [column.sort_levels() for column in self.columns]
+        low, high = np.array(self.tally.spread)  # a copy: what comes from a cluster may be read-only
+        for j, column in enumerate(self.columns):
+            if column.coding is not None:
+                low[j], high[j] = np.flatnonzero(column.counts)[[0, -1]]
+        self.tally.spread = Spread(low, high)
+        return new_codes
 
     def _refuse_memory(self, rows: RowCounts) -> None:
         words = _LABEL_BYTES * sum(len(column.levels or ()) for column in self.columns)

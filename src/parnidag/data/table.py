@@ -16,23 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._util.text import number_of, shorten
-from parnidag.data import gram
+from parnidag.data import gram, levels
 from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Coding, Floats, Integers, Mask
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
-from parnidag.data.levels import (
-    KINDS,
-    Levels,
-    SeenColumn,
-    decide_kind,
-    make_levels,
-    refuse_coded,
-    refuse_fractions,
-    seen_columns,
-)
 from parnidag.data.reading import read_table, refuse_names
-from parnidag.data.summary import FEWEST_ROWS, MISSING, Cleaned, Options, Summary, clean
+from parnidag.data.summary import FEWEST_ROWS, Cleaned, Options, Summary, clean
 from parnidag.errors import DataError
 
 MOST_COUNTED = 2**31 - 1
@@ -112,10 +102,10 @@ class Data:
     _group_rows: Integers | None = None
     """Rows are in one group if the same nodes were set in them: the number of rows of each."""
     _group_moments: Sequence[gram.Moments] = ()
-    _columns: Sequence[SeenColumn] = ()
+    _columns: Sequence[levels.SeenColumn] = ()
     _row_counts: Integers | None = None
     _group_of_code: Integers | None = None
-    _levels: Levels | None = None
+    _levels: levels.Levels | None = None
     _standardised: gram.Standardised | None = None
 
     def __init__(
@@ -127,7 +117,7 @@ class Data:
         kind: str | None = None,
         interventions: object = None,
     ) -> None:
-        options = _checked_options(missing, names, kind, interventions)
+        options = Options.checked(missing, names, kind, interventions)
         if isinstance(table, Data):
             refuse_names(names, "a Data")
             if missing == "raise" and table.dropped_rows:
@@ -177,7 +167,7 @@ class Data:
         >>> Data.from_batches(halves, names=["dose", "response"])
         Data(4 rows × 2 columns: dose, response)
         """
-        options = _checked_options(missing, names, kind, interventions)
+        options = Options.checked(missing, names, kind, interventions)
         data = cls.__new__(cls)
         data._take_sums(sum_up(batches, options), options)
         data._check()
@@ -188,20 +178,20 @@ class Data:
         tally.refuse(self.names, options.missing)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
         _make_read_only(self._values, self._targets)
-        _refuse_constant(tally.spread, self.names, self._codings)
+        tally.refuse_constant(self.names, self._codings)
         self.kind = self._decide_kind(options.kind)
 
     def _take_sums(self, summary: Summary, options: Options) -> None:
         names, columns, tally, groups = summary.names, summary.columns, summary.tally, summary.groups
         tally.refuse(names, options.missing)
-        new_codes = [column.sort_levels() for column in columns]
+        new_codes = summary.sort_levels()
         bits = np.frombuffer(b"".join(groups), np.uint8).reshape(len(groups), -1)
         self._targets = np.unpackbits(bits, axis=1, count=len(names)).astype(bool)
         self._group_rows = np.array(list(groups.values()), np.int64)
         self._group_moments = [] if summary.moments is None else [summary.moments[key] for key in groups]
         self.names, self._columns, self._codings = names, columns, tuple(column.coding for column in columns)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
-        _refuse_constant(_spread_of_codes(tally.spread, columns), names, self._codings)
+        tally.refuse_constant(names, self._codings)
         self.kind = self._decide_kind(options.kind)
         if self.kind == "discrete":
             if tally.n_rows > MOST_COUNTED:
@@ -210,7 +200,7 @@ class Data:
             summary.rows.rename([*new_codes, np.arange(len(groups))])
             codes, self._row_counts = summary.rows.collect()
             _make_read_only(codes)
-            self._levels = Levels(codes[:-1], tuple(column.labels() for column in columns))
+            self._levels = levels.Levels(codes[:-1], tuple(column.labels() for column in columns))
             self._group_of_code = codes[-1]
 
     def _change(self, options: Options) -> None:
@@ -237,8 +227,9 @@ class Data:
     def _decide_kind(self, asked: str | None) -> str:
         columns = self._columns
         if self._values is not None:
-            columns = seen_columns(self._values, self._codings, asked)
-        return decide_kind(asked, self.names, columns, self._codings)
+            columns = [levels.SeenColumn() for _ in self.names]
+            levels.follow_columns(self._values, self._codings, asked, columns)
+        return levels.decide_kind(asked, self.names, columns, self._codings)
 
     def _check(self) -> None:
         check_interventions(self.set_rows(), self.n_rows, self.names, FEWEST_ROWS)
@@ -282,14 +273,9 @@ class Data:
     def patterns(self) -> tuple[Integers, list[Mask | None]]:
         """Group nodes that can use the same rows, those in which they were not set.
 
-        Returns
-        -------
-        pattern : array (columns) of int64
-            The group of each node, numbered from 0 in order of first appearance.
-        masks : list
-            For each group the rows that its nodes use, as an array of truth values; None for all rows. Where rows were
-            not kept, the truth values are for sets of rows; `count_rows`, `codes_used`, `scaled_gram` and
-            `centred_gram` know these too.
+        Gives the group of each node, numbered from 0 in order of first appearance, and for each group the rows that it
+        uses, as truth values; None for all rows. Where rows were not kept, the truth values are for sets of rows;
+        `count_rows`, `codes_used`, `scaled_gram` and `centred_gram` know these too.
 
         Examples
         --------
@@ -331,20 +317,13 @@ class Data:
 
         Its diagonal is N−1 and, off it, N−1 times the correlations. Computed once; each call gives a fresh copy.
         Columns of text, truth values or categories are refused, and so are copies of columns.
-
-        Examples
-        --------
-        >>> Data([[0, 0], [1, 2], [2, 1], [3, 3]]).standardised_gram()
-        array([[3. , 2.4],
-               [2.4, 3. ]])
         """
         return self._standard().gram.copy()
 
     def standardised_values(self) -> Floats:
         """Give the columns, centred and divided by their standard deviation; refuses what `standardised_gram` does."""
         self.require_rows("standardised_values()")
-        self._standard()
-        return gram.standard_values(self.values, self._spread())
+        return gram.standard_values(self.values, self._standard().moments.spread)
 
     def scaled_gram(self, rows: Mask | None = None) -> Floats:
         """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.
@@ -354,32 +333,19 @@ class Data:
         return self.scaled_moments(rows)[0]
 
     def scaled_moments(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
-        """Give `scaled_gram`, and the means of these rows: in standard deviations over all rows, from the mean of all.
-
-        Examples
-        --------
-        >>> Data([[0, 0], [1, 2], [2, 1], [3, 3]]).scaled_moments(np.array([True, True, True, False]))[1].round(3)
-        array([-0.387, -0.387])
-        """
+        """Give `scaled_gram`, and the means of these rows: in standard deviations of all rows, from the mean of all."""
         if rows is None:
             return self.standardised_gram(), np.zeros(self.n_nodes)
         return gram.scaled(self._moments(self._checked_rows(rows)), self._standard().moments)
 
     def centred_gram(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
-        """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked.
-
-        Examples
-        --------
-        >>> gram, mean = Data([[0, 0], [1, 2], [2, 1], [3, 3]]).centred_gram()
-        >>> gram.tolist(), mean.tolist()
-        ([[5.0, 4.0], [4.0, 5.0]], [1.5, 1.5])
-        """
+        """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked."""
         whole = self._standard().moments
         return gram.unscaled(whole if rows is None else self._moments(self._checked_rows(rows)), self.names)
 
     def _standard(self) -> gram.Standardised:
         if self._standardised is None:
-            refuse_coded(self.names, self._codings)
+            levels.refuse_coded(self.names, self._codings)
             self._refuse_constant_where_observed()
             self._standardised = gram.standardise(self._moments(), self.names)
         return self._standardised
@@ -390,17 +356,12 @@ class Data:
         for group, rows in enumerate(masks):
             if rows is None:
                 continue
-            still = np.flatnonzero((pattern == group) & self._spread(rows).constant).tolist()
+            spread = self._moments(rows).spread if self._values is None else gram.spread_of(self._values, rows)
+            assert spread is not None
+            still = np.flatnonzero((pattern == group) & spread.constant).tolist()
             if still:
                 listed = shorten([self.names[j] for j in still])
                 raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
-
-    def _spread(self, rows: Mask | None = None) -> gram.Spread:
-        if self._values is None:
-            return self._moments(rows).spread
-        spread = gram.spread_of(self._values, rows)
-        assert spread is not None
-        return spread
 
     def _moments(self, rows: Mask | None = None) -> gram.Moments:
         if self._values is not None:
@@ -410,7 +371,7 @@ class Data:
     # -----------------------------------------------------------------------------------------------------------------
     # Classes
 
-    def discrete(self) -> Levels:
+    def discrete(self) -> levels.Levels:
         """Give each column as codes of its levels. Computed once; for whole numbers and columns without numbers.
 
         Text is sorted, and so are whole numbers; truth values are False, True; categories keep their order, and those
@@ -424,20 +385,13 @@ class Data:
         """
         if self._levels is None:
             if self._values is None:
-                refuse_fractions(self.names, self._columns, "levels")
+                levels.refuse_fractions(self.names, self._columns, "levels")
                 raise _rows_gone("discrete() of a continuous table", "; kind='discrete' keeps what it needs")
-            self._levels = make_levels(self.names, self._values, self._codings)
+            self._levels = levels.make_levels(self.names, self._values, self._codings)
         return self._levels
 
     def row_counts(self) -> Integers | None:
-        """Say for how many rows each column of the codes of `discrete` stands; None if for one, as always in memory.
-
-        Examples
-        --------
-        >>> data = Data.from_batches([[["m", "x"], ["f", "x"]], [["m", "y"], ["m", "x"]]] * 10)
-        >>> data.discrete().codes.T[np.argmax(data.row_counts())], data.row_counts().max()
-        (array([1, 0], dtype=uint8), np.int64(20))
-        """
+        """Say for how many rows each column of the codes of `discrete` stands; None if for one, as always in memory."""
         return self._row_counts
 
     def codes_used(self, rows: Mask) -> Mask:
@@ -456,8 +410,8 @@ class Data:
         {'name': 'sex', 'levels': 2, 'most_frequent': 'f', 'share': 0.666667}
         """
         if self.kind == "discrete":
-            levels = self.discrete()
-            columns = describe_levels(self.names, levels.codes, levels.labels, self.row_counts())
+            codes, labels = self.discrete()
+            columns = describe_levels(self.names, codes, labels, self.row_counts())
         else:
             whole = self._standard().moments
             columns = describe_numbers(self.names, whole.mean, whole.unit * whole.deviation, *whole.spread)
@@ -511,19 +465,6 @@ def as_data(table: object) -> Data:
     return table if isinstance(table, Data) else Data(table)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Checks
-
-
-def _checked_options(missing: str | None, names: Any, kind: str | None, interventions: object) -> Options:
-    if missing is not None and missing not in MISSING:
-        raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
-    if kind is not None and kind not in KINDS:
-        raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
-    given = names if names is None or isinstance(names, str) else list(names)  # they are gone through with each batch
-    return Options(missing or "raise", given, kind, interventions)
-
-
 def _rows_gone(what: str, instead: str = "") -> DataError:
     return DataError(
         f"the rows of this table were not kept, since it was read in batches; {what} needs them{instead}: a table "
@@ -535,24 +476,3 @@ def _make_read_only(*arrays: NDArray[Any] | None) -> None:
     for array in arrays:
         if array is not None:
             array.flags.writeable = False
-
-
-def _spread_of_codes(spread: gram.Spread | None, columns: Sequence[SeenColumn]) -> gram.Spread:
-    """Give the range of each column, of its codes if it has levels."""
-    assert spread is not None
-    low, high = spread.low.copy(), spread.high.copy()
-    for j, column in enumerate(columns):
-        if column.coding is not None:
-            low[j], high[j] = np.flatnonzero(column.counts)[[0, -1]]
-    return gram.Spread(low, high)
-
-
-def _refuse_constant(spread: gram.Spread | None, names: Sequence[str], codings: Sequence[Coding | None]) -> None:
-    assert spread is not None  # there are rows
-    constant = []
-    for j in spread.constant.nonzero()[0].tolist():
-        low, high, coding = spread.low[j], spread.high[j], codings[j]
-        shown = f"always {low:.6g}" if low == high else f"{low:.6g} up to rounding"
-        constant.append(f"{names[j]} ({shown if coding is None else f'always {coding.labels[int(low)]!r}'})")
-    if constant:
-        raise DataError(f"constant columns: {shorten(constant)}; they carry no information, remove them")

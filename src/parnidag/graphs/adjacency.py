@@ -12,11 +12,6 @@ def topological_order(adjacency: Adjacency, rng: np.random.Generator | None = No
     """Return the nodes with every parent before its children, or None when there is a cycle.
 
     With a generator it is a random one of these orders, though not each is equally likely.
-
-    Examples
-    --------
-    >>> topological_order(np.array([[0, 0], [1, 0]], bool))
-    [1, 0]
     """
     waiting = adjacency.sum(axis=0)
     ready = [int(node) for node in np.flatnonzero(waiting == 0)]

@@ -29,10 +29,8 @@ Floats = NDArray[np.float64]
 GAIN_UNIT = 2.0**-36
 """Probabilities closer than about 10⁻¹¹ count as equal, and sums of gains in this unit are exact whole numbers."""
 
-
 EXACT_UP_TO = 20
 """Nodes up to which the best order is found for certain; 2²⁰ sets take 17 MB and a tenth of a second."""
-
 START_NODES = 40_000
 """Nodes in all starting orders of the local searches together: 1900 starts for 21 nodes, 40 for 1000, a few seconds."""
 
@@ -43,13 +41,6 @@ def expected_shd(probabilities: Floats, adjacency: Adjacency, reversal: int = 1,
     An edge that points the wrong way counts `reversal`: 1, or 2 for a missing and an extra edge. The graph may have
     cycles; a pair that it joins both ways is one edge if `undirected`, always one step away from what a DAG can have,
     else two edges: then it is two steps away from no edge.
-
-    Examples
-    --------
-    >>> probabilities = np.array([[0.0, 0.7], [0.2, 0.0]])
-    >>> graph = np.array([[False, True], [False, False]])
-    >>> round(expected_shd(probabilities, graph), 2), round(expected_shd(probabilities, graph, reversal=2), 2)
-    (0.3, 0.5)
     """
     adjacency = adjacency.astype(bool)
     steps = np.where(adjacency, 1.0 - probabilities, probabilities).sum()
@@ -111,11 +102,6 @@ def best_order(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     Gains are not negative, and whole numbers, so that sums are exact and equally good orders are told by index, not by
     rounding; the diagonal is zero. Up to 20 nodes the order is a best one; of more, the best of some that cannot be
     improved by moving one node. The same gains always give the same order.
-
-    Examples
-    --------
-    >>> best_order(np.array([[0, 0, 5], [1, 0, 0], [0, 2, 0]]))
-    array([0, 2, 1])
     """
     k = len(gains)
     if k <= EXACT_UP_TO:

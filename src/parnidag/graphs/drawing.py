@@ -21,40 +21,27 @@ Floats = NDArray[np.float64]
 
 GAP = 0.35
 """Space between neighbours in a layer, beside their widths."""
-
 BEND_WIDTH = 0.12
 """Width of a passing edge in a layer."""
-
 SWEEPS = 80
 """How often nodes are drawn to the middle of their neighbours, down and up the layers."""
-
 CROSSING_ROUNDS = 200
-
 LAYER_WIDTH = 1.6
 """How much wider than its number of layers a picture may become: the layers hold no more names than that."""
-
 STRAIGHT = {0: 1.0, 1: 2.0, 2: 8.0}
 """Pull of a piece of an edge by its number of bends: long edges shall run straight."""
-
 WIDE = 1.6
 """Parts are put side by side until the picture is about this much wider than high."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Places of nodes and the ways of edges; y grows downwards, one unit a layer.
-
-    Attributes
-    ----------
-    xy : (n, 2) float array
-        The centre of each node.
-    bends : dict from (parent, child) to (k, 2) float array
-        The points between the two nodes through which an edge runs, from parent to child: one in each layer that it
-        crosses, none if it goes from a layer to the next.
-    """
+    """Places of nodes and the ways of edges; y grows downwards, one unit per layer."""
 
     xy: Floats
+    """The centre of each node (n × 2)."""
     bends: dict[tuple[int, int], Floats]
+    """The points (k × 2) through which an edge runs from parent to child: one in each layer that it crosses."""
 
 
 def layered(edges: NDArray[np.bool_], weights: Floats | None = None, *, widths: Floats | None = None) -> Layout:
@@ -65,14 +52,6 @@ def layered(edges: NDArray[np.bool_], weights: Floats | None = None, *, widths: 
 
     Weights, (n, n), say how much each edge matters, for example its probability; by default all matter the same. Widths
     of the nodes are in units of the distance between layers; by default 1.
-
-    Examples
-    --------
-    >>> layout = layered(np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], bool))
-    >>> layout.xy[:, 1]
-    array([0., 1., 2.])
-    >>> layout.bends[0, 2].shape
-    (1, 2)
     """
     pull = np.ones(edges.shape) if weights is None else weights
     wide = np.ones(len(edges)) if widths is None else widths
@@ -239,7 +218,11 @@ def _pack(pieces: Sequence[tuple[dict[int, Floats], Any]], widths: Floats) -> li
         right = max(place[0] + widths[node] / 2 for node, place in places.items())
         sizes.append((right + 2 * GAP, max(place[1] for place in places.values()) + 1.0))
     area = sum(width * height for width, height in sizes)
-    limit = max([width for width, _ in sizes] + [float(np.sqrt(area * WIDE))])
+    return _shelves(sizes, max([width for width, _ in sizes] + [float(np.sqrt(area * WIDE))]))
+
+
+def _shelves(sizes: Sequence[tuple[float, float]], limit: float) -> list[Floats]:
+    """Return the upper left corners of boxes put side by side, in a new row wherever they would pass the limit."""
     corners: list[Floats] = []
     left = top = shelf = 0.0
     for width, height in sizes:
@@ -255,9 +238,5 @@ def _lay_lone(lone: list[int], xy: Floats, widths: Floats, top: float) -> None:
     placed = np.setdiff1d(np.arange(len(xy)), lone)
     limit = float((xy[placed, 0] + widths[placed] / 2).max()) if placed.size else 0.0
     limit = max(limit, float(np.sqrt((widths[lone] + GAP).sum() * WIDE)))
-    left, y = 0.0, top
-    for node in lone:
-        if left > 0 and left + widths[node] > limit:
-            left, y = 0.0, y + 1.0
-        xy[node] = (left + widths[node] / 2, y)
-        left += widths[node] + GAP
+    for node, corner in zip(lone, _shelves([(widths[node] + GAP, 1.0) for node in lone], limit + GAP), strict=True):
+        xy[node] = corner[0] + widths[node] / 2, corner[1] + top

@@ -50,13 +50,6 @@ def cpdag_codes(
 
     The DAGs come as in `RunRecord`. The codes of one CPDAG follow those of the other, in no order within a CPDAG; the
     second array says where each ends, for `record.pack_graphs` to find the unique ones.
-
-    Examples
-    --------
-    The graphs 0 → 1 and 1 → 0:
-
-    >>> cpdag_codes(2, np.array([0, 1, 2]), np.array([1, 2], np.int32))
-    (array([1, 2, 2, 1], dtype=int32), array([2, 4]))
     """
     n = np.int32(n_nodes)
     reversible = ~compelled_edges(n_nodes, graph_offsets, graph_edges)

@@ -128,12 +128,6 @@ class Graph(Exports):
 
         An edge has a direction in it if it has the same in all of them. Probabilities are left out: those of a DAG's
         edges are not those of its class.
-
-        Examples
-        --------
-        >>> collider = as_graph([("rain", "wet"), ("hose", "wet")], ["rain", "hose", "wet"])
-        >>> collider.cpdag().edges
-        [('rain', 'wet'), ('hose', 'wet')]
         """
         if self.kind == "cpdag":
             return self
@@ -251,7 +245,6 @@ def graph_of(reading: Reading, nodes: Sequence[str], argument: str) -> Graph:
 
 
 def own_nodes(reading: Reading, argument: str) -> tuple[str, ...]:
-    """Name the nodes as the graph itself does."""
     if reading.labels is None:
         return tuple(f"X{place}" for place in range(len(reading.matrix)))
     if reading.edges_only:
@@ -260,7 +253,6 @@ def own_nodes(reading: Reading, argument: str) -> tuple[str, ...]:
 
 
 def checked_nodes(nodes: Sequence[str], argument: str) -> tuple[str, ...]:
-    """Return the names as a tuple, or say what is wrong with them."""
     if isinstance(nodes, str) or not all(isinstance(name, str) for name in nodes):
         raise ParnidagError(f"{argument}: the nodes must be a list of names (str), not {one_line(repr(nodes), 80)}")
     repeated = [repr(name) for name, count in Counter(nodes).items() if count > 1]

@@ -16,7 +16,6 @@ from parnidag.errors import ParnidagError
 
 
 def is_frame(value: object) -> bool:
-    """Is it a data frame, of whatever library?"""
     return hasattr(value, "columns") and hasattr(value, "to_numpy")
 
 
@@ -53,11 +52,9 @@ def square(values: object, n_nodes: int | None, argument: str, what: str) -> NDA
         matrix = np.asarray(values)
     except ValueError as error:
         raise ParnidagError(f"{argument}: {what} cannot be read as a square matrix: {error}") from error
-    if n_nodes is None:
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ParnidagError(f"{argument}: {what} must be square, got shape {matrix.shape}")
-    elif matrix.shape != (n_nodes, n_nodes):
-        raise ParnidagError(f"{argument}: {what} must be {n_nodes} × {n_nodes}, got shape {matrix.shape}")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or n_nodes not in (None, len(matrix)):
+        wanted = "square" if n_nodes is None else f"{n_nodes} × {n_nodes}"
+        raise ParnidagError(f"{argument}: {what} must be {wanted}, got shape {matrix.shape}")
     return matrix
 
 
@@ -76,7 +73,6 @@ def in_order(
 
 
 def is_zero_one(matrix: NDArray[Any]) -> bool:
-    """Does a matrix hold only 0 and 1, or False and True?"""
     return matrix.dtype.kind in "biuf" and bool(np.isin(matrix, (0, 1)).all())
 
 

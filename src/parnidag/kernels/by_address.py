@@ -90,7 +90,6 @@ else:
 
     @kernel
     def call_score(address: int, node: int, parents: Integers, count: int, content: Bytes) -> float:
-        """Return the score of a node given its first `count` `parents`, by the function at an address."""
         return _call(address, node, parents, count, content)
 
     @kernel

@@ -140,7 +140,6 @@ def _digest() -> str:
 
 
 def _prune(root: Path) -> None:
-    """Remove the cache folders used longest ago."""
     folders = sorted((f for f in root.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
     for folder in folders[KEPT_DIGESTS:]:
         shutil.rmtree(folder, ignore_errors=True)

@@ -92,7 +92,6 @@ class Walk(NamedTuple):
 
 
 def make_walk(n_nodes: int, depth: int) -> Walk:
-    """Return working memory for branches of at most `depth` parents."""
     shape = (depth + 1, n_nodes)
     return Walk(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros((depth + 1, 2)))
 

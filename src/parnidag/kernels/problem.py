@@ -58,7 +58,6 @@ class ScoreTable(NamedTuple):
         return int(np.diff(self.first_column).max())
 
     def tempered(self, temperature: float) -> ScoreTable:
-        """Return the table of the score divided by a temperature."""
         return self._replace(coefficients=self.coefficients / temperature, scale=self.scale / temperature)
 
 

@@ -1,7 +1,8 @@
 """What a chain writes down while it runs: stored draws and the best graph so far.
 
-Kernels call `observe` once after every iteration. Draws go into a buffer of arcs; when it might not hold one more, the
-segment ends early and the run empties the buffer, so a chain of any length needs bounded memory.
+A loop over iterations is `open_chain`, `begin_segment`, `observe` after every iteration while that says so, and
+`close_chain`. Draws go into a buffer of arcs; when it might not hold one more, the segment ends early and the run
+empties the buffer, so a chain of any length needs bounded memory.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.kernels.dag import ONE, ZERO, Dag, GraphArrays, Scratch, recompute_log_posterior
+from parnidag.kernels.dag import ONE, ZERO, Dag, GraphArrays, Scratch, close_dag, open_dag, recompute_log_posterior
 from parnidag.kernels.declare import closer, first_numbers, opener, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.lazy_zeros import lazy_zeros
@@ -53,6 +54,9 @@ class Recorder(RecorderArrays):
     buffered: int
     best_count: int
     best_score: float
+    start: int = ZERO
+    end: int = ZERO
+    """Where this segment began, and where it is to end."""
 
 
 open_recorder, close_recorder = opener(Recorder), closer(Recorder)
@@ -70,25 +74,42 @@ def make_recorder(max_edges: int, buffer_codes: int, buffer_draws: int) -> Recor
     )
 
 
+@leaf
+def open_chain(parts: ChainArrays) -> tuple[Dag, Recorder]:
+    return open_dag(parts.problem, parts.graph, parts.scratch), open_recorder(parts.recorder)
+
+
+@leaf
+def close_chain(dag: Dag, recorder: Recorder, parts: ChainArrays) -> int:
+    """Write back what the structs hold by value, and return how many iterations this segment had."""
+    close_dag(dag, parts.graph)
+    close_recorder(recorder, parts.recorder)
+    return dag.now - recorder.start
+
+
 @kernel
-def begin_segment(dag: Dag, recorder: Recorder) -> bool:
-    """Take note of the graph a chain starts at; False when the buffer must be emptied first."""
+def begin_segment(dag: Dag, recorder: Recorder, steps: int) -> bool:
+    """Begin a segment of at most `steps` iterations; False when there are none, or the buffer must be emptied first.
+
+    A new chain takes note of the graph it starts at.
+    """
     if dag.now == ZERO:
         keep_best(dag, recorder)
-    return has_space(recorder)
+    recorder.start, recorder.end = dag.now, dag.now + steps
+    return steps > ZERO and has_space(recorder)
 
 
 @leaf
 def observe(dag: Dag, recorder: Recorder) -> bool:
-    """Finish one iteration; False when the buffer must be emptied before the next."""
+    """Finish one iteration; False at the end of the segment, or when the buffer must be emptied before the next."""
     dag.now += ONE
     if dag.log_posterior > recorder.best_score + IMPROVEMENT * (1.0 + abs(recorder.best_score)):
         keep_best(dag, recorder)
     recorder.until_draw -= ONE
     if recorder.until_draw == ZERO:
         store_draw(dag, recorder)
-        return has_space(recorder)
-    return True
+        return dag.now < recorder.end and has_space(recorder)
+    return dag.now < recorder.end
 
 
 @kernel

@@ -165,7 +165,6 @@ def choose_group(dag: Dag, own: Regroup) -> int:
 
 @kernel
 def find_reach(dag: Dag, own: Regroup, size: int) -> None:
-    """Find out which nodes are, or descend from, each node of W in G⊙."""
     list_children(dag, own.children, own.group, size)
     for v in range(dag.n):
         own.reach[v] = ZERO
@@ -182,7 +181,8 @@ def sum_over_orders(tables: Tables, own: Regroup, size: int) -> None:
         for k in range(size):
             if last >> k & ONE:
                 later = last ^ (ONE << k)
-                own.log_sums[k, later] = log_permitted(tables, own, k, last)
+                permit(tables, own, own.group[k], last)
+                own.log_sums[k, later] = log_sum(tables, own.group[k], own.level, ONE)
                 term = own.log_sums[k, later] + own.log_orders[later]
                 if term > top:
                     total = 1.0 + (total * math.exp(top - term) if total > 0.0 else 0.0)
@@ -190,13 +190,6 @@ def sum_over_orders(tables: Tables, own: Regroup, size: int) -> None:
                 elif term > -math.inf:
                     total += math.exp(term - top)
         own.log_orders[last] = top + math.log(total) if total > 0.0 else -math.inf
-
-
-@kernel
-def log_permitted(tables: Tables, own: Regroup, k: int, last: int) -> float:
-    """Return log Z_v for the k-th node of W when `last` are itself and those later."""
-    permit(tables, own, own.group[k], last)
-    return log_sum(tables, own.group[k], own.level, ONE)
 
 
 @kernel

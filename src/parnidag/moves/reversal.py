@@ -109,7 +109,7 @@ def reversal_move(dag: Dag, tables: Tables, rev: Reversal) -> bool:
     i, j = parent_of(code), child_of(code)
     if dag.status[j, i] != FREE:
         return False
-    if not tables_serve(dag, tables, i, j):
+    if tables.column[i, j] == NEVER or not holds_parents(dag, tables, i) or not holds_parents(dag, tables, j):
         rev.outside[0] += ONE
         return False
     if not find_levels(dag, rev, i, j):
@@ -140,28 +140,18 @@ def free_parents(tables: Tables, node: int, degree: int) -> int:
 
 
 @kernel
-def tables_serve(dag: Dag, tables: Tables, i: int, j: int) -> bool:
-    """Do the tables hold the present parents of i and of j, and sets with j among the parents of i?"""
-    return tables.column[i, j] != NEVER and holds_parents(dag, tables, i) and holds_parents(dag, tables, j)
-
-
-@kernel
 def log_ratio_of_sums(tables: Tables, rev: Reversal, i: int, j: int) -> float:
     """Return the log of Z*(i | G⊙, j)/Z*(j | G⊙, i) · Z(j | G⊕)/Z(i | G̃⊕).
 
-    −inf when a first step has no set to draw: j is among the candidates of i, say, but all sets with it are too large.
+    The sets of both second steps avoid D(i) ∪ D(j). −inf when a first step has no set to draw: j is among the
+    candidates of i, say, but all sets with it are too large.
     """
     there = log_sum_hitting(tables, i, rev.under_parent, BARRED)
     back = log_sum_hitting(tables, j, rev.under_child, BARRED)
     if there == -math.inf or back == -math.inf:
         return -math.inf
-    return there - back + log_second_sum(tables, rev, j) - log_second_sum(tables, rev, i)
-
-
-@leaf
-def log_second_sum(tables: Tables, rev: Reversal, node: int) -> float:
-    """Return the log of Z(j | G⊕) or of Z(i | G̃⊕): the permitted sets avoid D(i) ∪ D(j) in either graph."""
-    return log_sum(tables, node, rev.under_either, BARRED)
+    second_j, second_i = log_sum(tables, j, rev.under_either, BARRED), log_sum(tables, i, rev.under_either, BARRED)
+    return there - back + second_j - second_i
 
 
 @leaf

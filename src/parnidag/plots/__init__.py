@@ -4,6 +4,14 @@ Each function takes a `Posterior` and draws on the axes (`matplotlib.axes.Axes`)
 a size that suits the number of nodes, and returns the axes. Nothing is shown or saved, and no setting of matplotlib is
 changed; to save a picture, ``plots.graph(posterior).figure.savefig("graph.pdf")``. `trace`, `rank`, `running` and
 `agreement` look at chains, which exact results do not have.
+
+Examples
+--------
+>>> from parnidag import plots, sample, simulate
+>>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+>>> posterior = sample(table.values, draws=50, tune=500, thin=10, chains=2, seed=1, progress=False)
+>>> plots.trace(posterior).get_xlabel(), plots.agreement(posterior).get_xlabel()
+('draw (one every 10 iterations)', 'edge probability in chain 2')
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from matplotlib.artist import Artist
+    from matplotlib.collections import PathCollection
     from matplotlib.text import Text
 
     from parnidag.results.posterior import Posterior
@@ -26,11 +27,9 @@ Floats = NDArray[np.float64]
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's colours, which the colour-blind can tell apart; their yellow is too pale for lines on white."""
-
 BLUE, VERMILLION, _, _, ORANGE, _, BLACK = PALETTE
 LINE_STYLES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
-
 INK, GREY, PALE = "#1b1b1b", "#767676", "#d9d9d9"
 
 PROBABILITY_MAP = LinearSegmentedColormap.from_list(
@@ -38,7 +37,6 @@ PROBABILITY_MAP = LinearSegmentedColormap.from_list(
     ["#ffffff", "#d4edfd", "#a5d7f7", "#75bae7", "#489ad4", "#1178b8", "#005793", "#00386b", "#0a1f44"],
 )
 """From white through Okabe and Ito's blue to near black, in steps that look equal (equal distances in CIELAB)."""
-
 EVIDENCE_LOOKS = {
     "included": (BLUE, "o"),
     "inconclusive": (ORANGE, "D"),
@@ -48,13 +46,10 @@ EVIDENCE_LOOKS = {
     "not considered": (GREY, "s"),
 }
 """Colour and marker of each class of evidence."""
-
 NAME_WIDTH = 16
 """Letters of a name that a picture shows."""
-
 MANY_POINTS = 1000
 """More points than this are drawn as an image within SVG and PDF files, which would become megabytes large."""
-
 SAME = 0.1
 """Probabilities of an edge that differ by more than this between chains are called disagreement, as in diagnostics."""
 
@@ -100,6 +95,14 @@ def describe(ax: Axes, title: str, x: str, y: str, *, closed: bool = False) -> N
         ax.spines[["top", "right"]].set_visible(False)
 
 
+def dots(
+    ax: Axes, x: Floats, y: Floats, size: float, colour: str, marker: str, *, alpha: float = 0.8, zorder: float = 4
+) -> PathCollection:
+    """Draw points, whole ones at the ends of the axes."""
+    look: dict[str, Any] = {"color": colour, "marker": marker, "alpha": alpha, "linewidths": 0}
+    return ax.scatter(x, y, s=size, **look, zorder=zorder, clip_on=False, rasterized=len(x) > MANY_POINTS)
+
+
 def unit_limits(ax: Axes) -> None:
     """Show probabilities from 0 to 1 on both axes, with room for whole markers at the ends."""
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
@@ -138,14 +141,11 @@ def short(name: str, width: int = NAME_WIDTH) -> str:
     return one_line(visible, width) or repr(name)
 
 
-def edge_name(nodes: Sequence[str], parent: int, child: int) -> str:
-    return f"{short(nodes[parent])} → {short(nodes[child])}"
-
-
 def edge_names(posterior: Posterior, codes: Iterable[int]) -> list[str]:
     """Name edges given by their codes, parent · n + child."""
-    nodes = posterior.nodes
-    return [edge_name(nodes, *divmod(int(code), len(nodes))) for code in codes]
+    names = [short(name) for name in posterior.nodes]
+    pairs = (divmod(int(code), len(names)) for code in codes)
+    return [f"{names[parent]} → {names[child]}" for parent, child in pairs]
 
 
 # ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 10
 """More names than this hide what they explain."""
-
 _SIDEWAYS = (7.0, 16.0, 30.0, 50.0, 80.0, 120.0)
 _UPWARDS = (0.0, 8.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
 _MARGIN = 2.0

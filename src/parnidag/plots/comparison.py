@@ -18,7 +18,7 @@ from parnidag.plots._axes import (
     Floats,
     axes_for,
     describe,
-    edge_name,
+    edge_names,
     short,
     unit_limits,
 )
@@ -51,20 +51,17 @@ def compare(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots, scores
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> one, other = parnidag.exact(table.values), parnidag.exact(table.values, score=scores.BGe())
+    >>> from parnidag import exact, plots, scores, simulate
+    >>> table = simulate(nodes=3, edges=2, rows=50, seed=1)
+    >>> one, other = exact(table.values), exact(table.values, score=scores.BGe())
     >>> plots.compare(one, other, names=("Gaussian", "BGe")).get_xlabel()
     'edge probability, Gaussian'
     """
     matched = side_by_side(a, b, ("a", "b"))
     if isinstance(names, str) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ParnidagError(f"names: must be two texts, what to call a and b, not {names!r}")
-    off_diagonal = ~np.eye(len(a.nodes), dtype=bool)
-    x, y, x_error, y_error = (matrix[off_diagonal] for matrix in matched)
-    seen = np.flatnonzero((x > 0) | (y > 0))
-    x, y, x_error, y_error = x[seen], y[seen], x_error[seen], y_error[seen]
+    codes = np.flatnonzero(~np.eye(len(a.nodes), dtype=bool) & ((matched[0] > 0) | (matched[1] > 0)))
+    x, y, x_error, y_error = (matrix.ravel()[codes] for matrix in matched)
     apart = differing(x, y, x_error, y_error, (_effective(a), _effective(b))) & (np.abs(x - y) >= _VISIBLE)
     ax, _ = axes_for(ax, (5.4, 5.2), square=True)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
@@ -83,9 +80,8 @@ def compare(
             rasterized=len(x) > MANY_POINTS,
         )
     worst = np.flatnonzero(apart)[np.argsort(-np.abs(x - y)[apart], kind="stable")][:MOST_LABELS]
-    pairs = np.argwhere(off_diagonal)[seen]
     points = np.column_stack([x, y])
-    label_points(ax, points[worst], [edge_name(a.nodes, *pairs[k]) for k in worst], points)
+    label_points(ax, points[worst], edge_names(a, codes[worst]), points)
     title = f"{number_of(int(apart.sum()), 'edge')} apart" if apart.any() else "No edge apart"
     title += " beyond Monte-Carlo error" * bool((x_error + y_error != 0).any())
     describe(ax, title, *(f"edge probability, {short(name, 40)}" for name in names))
@@ -109,12 +105,6 @@ def differing(
 
     An edge that never changed in a run has no known error there: it gets that of as many independent draws as the run
     is worth at least, at the mean of the two probabilities. Normal limits allow for the number of edges (Bonferroni).
-
-    Examples
-    --------
-    >>> one, other = np.array([0.5, 0.0]), np.array([0.6, 0.02])
-    >>> differing(one, other, np.array([0.01, np.nan]), np.array([0.01, 0.01]), (100.0, 100.0))
-    array([ True, False])
     """
     if not len(x):
         return np.zeros(0, dtype=bool)

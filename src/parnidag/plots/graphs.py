@@ -18,16 +18,7 @@ from matplotlib.textpath import text_to_path
 from parnidag._util.checks import number
 from parnidag._util.text import number_of
 from parnidag.graphs.drawing import Layout, layered
-from parnidag.plots._axes import (
-    GREY,
-    INK,
-    PROBABILITY_MAP,
-    Floats,
-    axes_for,
-    check_posterior,
-    plain,
-    short,
-)
+from parnidag.plots._axes import GREY, INK, PROBABILITY_MAP, Floats, axes_for, check_posterior, plain, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,21 +33,16 @@ _BOX_HEIGHT = 0.4
 _PADDING = 0.14
 _SIDE_STEP = 0.16
 """How far the two directions of an edge keep from their common line."""
-
 _UNIT_INCHES = 0.55
 """Distance between layers in a figure of our own: names then have the usual size."""
-
 _SMALLEST, _LARGEST = np.array([4.6, 3.0]), np.array([26.0, 26.0])
 _BESIDE = np.array([0.9, 0.4])
 """Inches beside the graph, for the scale of colours, and above it, for the title."""
-
 _FLATTEST = 2.0
 """Layers move apart until the picture is at most so many times wider than high: else edges run nearly level."""
-
 _SURE = 0.9
 _MOST_NUMBERS = 40
 """Edges below `_SURE` carry their probability as a number, unless there are more than this."""
-
 EDGE_MAP = LinearSegmentedColormap.from_list("parnidag_edges", PROBABILITY_MAP(np.linspace(0.22, 0.86, 9)))
 """Colours of edges: those of probabilities without the palest, which would not show on white."""
 
@@ -76,10 +62,8 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.graph(parnidag.exact(table.values), threshold=0.3)
+    >>> from parnidag import exact, plots, simulate
+    >>> ax = plots.graph(exact(simulate(nodes=3, edges=2, rows=50, seed=1).values), threshold=0.3)
     >>> sorted(text.get_text() for text in ax.texts if text.get_text().startswith("X"))
     ['X0', 'X1', 'X2']
     """
@@ -116,7 +100,6 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
 
 
 def _widths(names: list[str]) -> Floats:
-    """Return the widths of boxes around names."""
     font = FontProperties(size=100)
     wide = [text_to_path.get_text_width_height_descent(name, font, ismath=False)[0] / 100 for name in names]
     return np.maximum(np.array(wide) * _FONT + 2 * _PADDING, _BOX_HEIGHT)

@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 
 from parnidag._util.checks import one_of
 from parnidag.graphs.adjacency import topological_order
-from parnidag.plots._axes import (
-    PALE,
-    PLAIN,
-    PROBABILITY_MAP,
-    axes_for,
-    check_posterior,
-    describe,
-    short,
-)
+from parnidag.plots._axes import PALE, PLAIN, PROBABILITY_MAP, axes_for, check_posterior, describe, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +19,6 @@ if TYPE_CHECKING:
 
 _NUMBERS_UP_TO = 12
 """Nodes up to which cells hold numbers."""
-
 _MOST_CELLS = 200
 """Cells along a side: with more, single edges would be smaller than the dots of a screen."""
 
@@ -48,10 +39,8 @@ def heatmap(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.heatmap(parnidag.exact(table.values), order="given")
+    >>> from parnidag import exact, plots, simulate
+    >>> ax = plots.heatmap(exact(simulate(nodes=3, edges=2, rows=50, seed=1).values), order="given")
     >>> ax.get_ylabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('parent', ['X0', 'X1', 'X2'])
     """
@@ -86,14 +75,7 @@ def heatmap(
 
 
 def largest_in_blocks(matrix: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Return the largest number of every block of rows and columns, NaN left out.
-
-    Examples
-    --------
-    >>> largest_in_blocks(np.array([[np.nan, 0.1, 0.2], [0.3, np.nan, 0.0], [0.0, 0.9, np.nan]]), 2)
-    array([[0.3, 0.2],
-           [0.9, nan]])
-    """
+    """Return the largest number of every block of rows and columns, NaN left out."""
     starts = np.arange(0, len(matrix), size)
     known = np.where(np.isnan(matrix), -np.inf, matrix)
     largest = np.maximum.reduceat(np.maximum.reduceat(known, starts, axis=0), starts, axis=1)

@@ -15,7 +15,6 @@ from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
     EVIDENCE_LOOKS,
     GREY,
-    MANY_POINTS,
     PALE,
     PLAIN,
     Floats,
@@ -24,6 +23,7 @@ from parnidag.plots._axes import (
     check_posterior,
     codes_of,
     describe,
+    dots,
     edge_names,
 )
 from parnidag.plots._labels import MOST_LABELS, label_points
@@ -32,20 +32,16 @@ from parnidag.results.edge_table import BAYES_FACTOR_LIMIT, edge_evidence
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
 
     from parnidag.results.posterior import Posterior
 
 _NAMES_UP_TO = 45
 """Edges up to which each has its name on the axis."""
-
 _NAMED = 6
 """Edges that the plot of evidence names."""
-
 _LIMIT = math.log10(BAYES_FACTOR_LIMIT)
 _UNDER_LIMITS = np.array([(x, sign * (_LIMIT + 0.3)) for x in np.linspace(0.7, 1.0, 7) for sign in (-1, 1)])
 """Where the names of the limits are, which labels shall not cover."""
-
 _LARGEST_EXPONENT = 8
 """Bayes factors beyond ten to this are drawn as "more": no run is long enough to tell them apart."""
 
@@ -58,16 +54,7 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     Factors and classes are those of `Posterior.summary`: edges that the prior decides, or that the sampler could not
     visit, are only counted.
     Named are the edges next to the upper line: first those just not included, then those just included.
-
-    Examples
-    --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> plots.evidence(parnidag.exact(table.values)).get_ylabel()
-    'log10 Bayes factor of the edge'
     """
-    check_posterior(posterior)
     _prior_of(posterior, "evidence")
     matrix = posterior.edge_probabilities.to_numpy()
     codes = np.flatnonzero(~np.eye(len(matrix), dtype=bool))
@@ -80,7 +67,7 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     labels = []
     for name in ("included", "inconclusive", "excluded"):
         chosen = classes == name
-        handles.append(_by_class(ax, probabilities[chosen], heights[chosen], name, 30))
+        handles.append(dots(ax, probabilities[chosen], heights[chosen], 30, *EVIDENCE_LOOKS[name]))
         labels.append(f"{name} ({int(chosen.sum()):,})")
     for words, names in (("set by the prior", ("required", "forbidden")), ("not considered", ("not considered",))):
         count = int(np.isin(classes, names).sum())
@@ -98,6 +85,7 @@ def evidence(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
 
 def _prior_of(posterior: Posterior, plot: str) -> Floats:
+    check_posterior(posterior)
     prior = posterior.prior_probabilities
     if prior is None:
         raise ParnidagError(
@@ -114,22 +102,6 @@ def _exponents(factors: Floats) -> tuple[Floats, Floats, int]:
     known = np.abs(exponents[np.isfinite(exponents)])
     top = int(np.clip(math.ceil(known.max(initial=0.0)), 2, _LARGEST_EXPONENT))
     return exponents, np.where(np.abs(exponents) > top, np.sign(exponents) * (top + 1), exponents), top
-
-
-def _by_class(ax: Axes, x: Floats, y: Floats, name: str, size: float) -> PathCollection:
-    colour, marker = EVIDENCE_LOOKS[name]
-    return ax.scatter(
-        x,
-        y,
-        s=size,
-        color=colour,
-        marker=marker,
-        alpha=0.8,
-        linewidths=0,
-        zorder=4,
-        clip_on=False,
-        rasterized=len(x) > MANY_POINTS,
-    )
 
 
 def _draw_limits(ax: Axes) -> None:
@@ -185,14 +157,11 @@ def prior_posterior(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1)
-    >>> ax = plots.prior_posterior(parnidag.exact(table.values), [("X0", "X1")])
+    >>> from parnidag import exact, plots, simulate
+    >>> ax = plots.prior_posterior(exact(simulate(nodes=3, edges=2, rows=50, seed=1).values), [("X0", "X1")])
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['X0 → X1']
     """
-    check_posterior(posterior)
     prior = _prior_of(posterior, "prior_posterior")
     probabilities = posterior.edge_probabilities.to_numpy().ravel()
     codes = _listed(posterior, edges, min_probability)
@@ -208,7 +177,7 @@ def prior_posterior(
     handles, labels = [prior_dots], ["prior"]
     for name in dict.fromkeys(classes):
         chosen = classes == name
-        handles.append(_by_class(ax, ranks[chosen], after[chosen], name, 1.2 * size))
+        handles.append(dots(ax, ranks[chosen], after[chosen], 1.2 * size, *EVIDENCE_LOOKS[name]))
         labels.append(f"posterior, {name}")
     names = edge_names(posterior, codes)
     if named:

@@ -51,10 +51,9 @@ def roc(
 
     Examples
     --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=4, edges=3, rows=100, seed=1)
-    >>> ax = plots.roc(parnidag.exact(table.values), table.adjacency)
+    >>> from parnidag import exact, plots, simulate
+    >>> table = simulate(nodes=4, edges=3, rows=100, seed=1)
+    >>> ax = plots.roc(exact(table.values), table.adjacency)
     >>> ax.get_xlabel()
     'false positive rate'
     """
@@ -66,30 +65,26 @@ def roc(
         curves.append(("edges", BLUE))
     if not curves or not candidates(true, "skeleton").all():  # where all are joined there is nothing to tell apart
         curves.append(("skeleton", ORANGE))
-    found = [(of, colour, _curve(matrix, true, of, kind)) for of, colour in curves]
+    curve_of = metrics.roc_curve if kind == "roc" else metrics.precision_recall_curve
+    found = [(of, colour, curve_of(matrix, true, of)) for of, colour in curves]
     ax, own = axes_for(ax, (6.2, 4.4), square=True)
     if kind == "roc":
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
     handles, labels = [], []
-    for k, (of, colour, (x, y, thresholds, area)) in enumerate(found):
+    for k, (of, colour, curve) in enumerate(found):
+        x, y, thresholds = curve
         (line,) = ax.plot(x, y, color=colour, linestyle=line_of(k), linewidth=2.0, zorder=3, clip_on=False)
         if kind == "precision_recall":
             line.set_drawstyle("steps-pre")
         half = int(np.flatnonzero(thresholds > 0.5)[-1])
         ax.plot(x[half], y[half], "o", color=colour, markersize=7, markeredgecolor="white", zorder=4, clip_on=False)
         handles.append(line)
-        labels.append(f"{of} ({'area' if kind == 'roc' else 'average precision'} {area:.3f})")
+        labels.append(f"{of} ({'area' if kind == 'roc' else 'average precision'} {metrics.area(curve):.3f})")
     words = ("false positive rate", "true positive rate") if kind == "roc" else ("recall", "precision")
     describe(ax, "ROC" if kind == "roc" else "Precision and recall", *words)
     unit_limits(ax)
     add_legend(ax, own, handles, labels, "lower right" if kind == "roc" else "lower left")
     return ax
-
-
-def _curve(matrix: Any, true: Graph, of: Literal["edges", "skeleton"], kind: str) -> tuple[Any, Any, Any, float]:
-    """Return x, y and thresholds of a curve, and the area under it."""
-    curve = (metrics.roc_curve if kind == "roc" else metrics.precision_recall_curve)(matrix, true, of)
-    return (*curve, metrics.area(curve))
 
 
 def shd_threshold(
@@ -105,14 +100,6 @@ def shd_threshold(
         The true graph: an adjacency matrix, a list of edges, a networkx graph … as in `parnidag.metrics`.
     reversal : {"once", "twice"}, default "once"
         Whether an edge that points the other way counts as one mistake or as two.
-
-    Examples
-    --------
-    >>> import parnidag
-    >>> from parnidag import plots
-    >>> table = parnidag.simulate(nodes=4, edges=3, rows=100, seed=1)
-    >>> plots.shd_threshold(parnidag.exact(table.values), table.adjacency).get_xlabel()
-    'smallest probability of an edge that is included'
     """
     check_posterior(posterior)
     one_of(reversal, "reversal", ("once", "twice"))

@@ -1,4 +1,11 @@
-"""Samplers of graphs: settings you pass to `parnidag.sample(..., sampler=...)`."""
+"""Samplers of graphs: settings you pass to `parnidag.sample(..., sampler=...)`.
+
+Examples
+--------
+>>> from parnidag import samplers
+>>> samplers.ADR(exchange=0.1), samplers.PartitionMCMC(graph_every=50).graph_every
+(ADR(exchange=0.1), 50)
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class SamplerOnTables(Sampler):
         """Say which graphs the result is about; nothing if that is all of them."""
         tables = prepared.tables
         assert tables is not None
-        if tables.covers_everything:
+        if not self.restricted or tables.covers_everything:
             return []
         other = " and at most one other" if tables.plus_one else ""
         return [
@@ -87,12 +87,11 @@ class DrawingSampler(SamplerOnTables):
             whole(self.graph_every, "graph_every", 1, note="or None")
 
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 10 per node, at least 500."""
         return max(500, 10 * n_nodes)
 
-    def interval(self, target: Target) -> Integers:
-        """Return the iterations between drawn graphs, as an array of one."""
-        return np.array([target.n_nodes if self.graph_every is None else int(self.graph_every)])
+    def interval(self, target: Target) -> int:
+        """Return the iterations between drawn graphs."""
+        return int64(target.n_nodes if self.graph_every is None else self.graph_every)
 
 
 @keeps()

@@ -26,8 +26,6 @@ from parnidag.target import Target, lay_graph
 
 BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
-
-
 Stages = Callable[[str], AbstractContextManager[object]]
 """Announces and times a stage of the set-up: ``with stages("tables"): …``."""
 

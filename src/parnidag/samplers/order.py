@@ -17,11 +17,11 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import random_topological_order
-from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ABSENT, ONE, ZERO
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
-from parnidag.kernels.types import Integers, int64
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
+from parnidag.kernels.types import int64
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
 from parnidag.samplers.base import Asked, Chain, Prepared, move_totals
 from parnidag.space.expansion import check_expansion, expand
@@ -42,8 +42,6 @@ class OrderState(NamedTuple):
     walk: OrderArrays
     draws: DrawArrays
     graph: GraphDraw
-    integers: Integers
-    """Iterations between drawn graphs."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,6 @@ class OrderMCMC(DrawingSampler):
         Bytes that the tables may take.
     graph_every
         Iterations between drawn graphs, over which edge probabilities are averaged; None: as many as there are nodes.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.OrderMCMC(graph_every=50).graph_every
-    50
     """
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
@@ -83,18 +75,17 @@ class OrderMCMC(DrawingSampler):
             make_order(order, SWAPS, RELOCATIONS),
             draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
-            self.interval(target),
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.tables is not None
-        return int(advance_order(chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
+        every = self.interval(target)
+        return int(advance_order(chain.parts(target), chain.tables.arrays, chain.own, every, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         return move_totals(MOVES, chain.own.walk.tried, chain.own.walk.accepted)
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Say that the law is not the posterior, and which graphs the result is about."""
         return [BIAS, *super().caveats(prepared)]
 
 
@@ -110,19 +101,8 @@ class IterativeMCMC(OrderMCMC):
     ----------
     plus_one, memory, graph_every
         As for `OrderMCMC`.
-    by
-        ``"best"`` adds the edges of the best graph found; ``"sampled"`` adds the edges whose probability, averaged over
-        sampled orders, is at least `threshold`.
-    threshold
-        For ``by="sampled"``: above 0, at most 1.
-    max_candidates
-        The most candidate parents of a node; None as for `space.iterative`.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.IterativeMCMC(by="sampled", threshold=0.3).threshold
-    0.3
+    by, threshold, max_candidates
+        As for `space.iterative`.
     """
 
     by: Literal["best", "sampled"] = "best"
@@ -154,25 +134,18 @@ class IterativeMCMC(OrderMCMC):
 
 
 @entry
-def advance_order(parts: ChainArrays, table_arrays: TableArrays, state: OrderState, steps: int) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+def advance_order(parts: ChainArrays, table_arrays: TableArrays, state: OrderState, every: int, steps: int) -> int:
+    dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     run = open_order(state.walk)
-    every = state.integers[0]
-    done = int64(0)
-    if begin_segment(dag, recorder):
-        if dag.now == ZERO:
-            value_all(tables, run)
+    going = begin_segment(dag, recorder, steps)
+    if going and dag.now == ZERO:
+        value_all(tables, run)
+        draw_graph(dag, tables, run.level, state.graph, False)
+    while going:
+        order_step(dag.rng, tables, run)
+        if (dag.now + ONE) % every == ZERO:
+            value_all(tables, run)  # so that rounding does not pile up over millions of moves
             draw_graph(dag, tables, run.level, state.graph, False)
-        while done < steps:
-            order_step(dag.rng, tables, run)
-            if (dag.now + ONE) % every == ZERO:
-                value_all(tables, run)  # so that rounding does not pile up over millions of moves
-                draw_graph(dag, tables, run.level, state.graph, False)
-            done += ONE
-            if not observe(dag, recorder):
-                break
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+        going = observe(dag, recorder)
+    return close_chain(dag, recorder, parts)

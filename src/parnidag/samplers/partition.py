@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import Adjacency, topological_order
-from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.samplers._on_tables import DrawingSampler, GraphDraw, draw_graph, make_graph_draw
@@ -56,8 +56,6 @@ class PartitionState(NamedTuple):
     reversal: Reversal
     reversals: Integers
     """Edge reversals tried and accepted."""
-    integers: Integers
-    """Iterations between drawn graphs."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,6 @@ class PartitionMCMC(DrawingSampler):
     ----------
     plus_one, memory, graph_every
         As for `OrderMCMC`.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.PartitionMCMC(graph_every=50).graph_every
-    50
     """
 
     @property
@@ -96,12 +88,12 @@ class PartitionMCMC(DrawingSampler):
             make_graph_draw(target),
             make_reversal(target),
             np.zeros(2, np.int64),
-            self.interval(target),
         )
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.tables is not None
-        return int(advance_partition(chain.parts(target), chain.tables.arrays, chain.own, int64(steps)))
+        every = self.interval(target)
+        return int(advance_partition(chain.parts(target), chain.tables.arrays, chain.own, every, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
         walk, (tried, accepted) = chain.own.walk, chain.own.reversals
@@ -129,30 +121,25 @@ def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:
 
 
 @entry
-def advance_partition(parts: ChainArrays, table_arrays: TableArrays, state: PartitionState, steps: int) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+def advance_partition(
+    parts: ChainArrays, table_arrays: TableArrays, state: PartitionState, every: int, steps: int
+) -> int:
+    dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     run = open_partition(state.walk)
     reversal = open_reversal(state.reversal)
-    every = state.integers[0]
-    done = ZERO
-    if begin_segment(dag, recorder):
-        if dag.now == ZERO:
-            value_all(tables, run)
+    going = begin_segment(dag, recorder, steps)
+    if going and dag.now == ZERO:
+        value_all(tables, run)
+        draw_graph(dag, tables, run.level, state.graph, True)
+    while going:
+        partition_step(dag.rng, tables, run)
+        if (dag.now + ONE) % every == ZERO:
             draw_graph(dag, tables, run.level, state.graph, True)
-        while done < steps:
-            partition_step(dag.rng, tables, run)
-            if (dag.now + ONE) % every == ZERO:
-                draw_graph(dag, tables, run.level, state.graph, True)
-                reverse_edges(dag, tables, run, reversal, every, state.reversals)
-            done += ONE
-            if not observe(dag, recorder):
-                break
+            reverse_edges(dag, tables, run, reversal, every, state.reversals)
+        going = observe(dag, recorder)
     close_partition(run, state.walk)
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+    return close_chain(dag, recorder, parts)
 
 
 @kernel

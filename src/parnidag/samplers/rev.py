@@ -8,11 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from parnidag._util.checks import number
-from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
 from parnidag.kernels.random import happens
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.reversal import Reversal, make_reversal, open_reversal, reversal_move
 from parnidag.moves.single_edge import MOVES, adr_move, single_edge_step
@@ -45,20 +45,11 @@ class REV(SamplerOnTables):
 
     Parameters
     ----------
-    plus_one
-        Whether a drawn parent set may have one parent from outside the candidates. None: if the tables then fit into
-        `memory`.
-    memory
-        Bytes that the tables may take.
+    plus_one, memory
+        As for `OrderMCMC`, for the parent sets that are drawn.
     probability
         How often an iteration is an edge reversal, from 0 up to but not including 1, since reversals alone do not reach
         every graph; 1/15 as in the article.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.REV(probability=0.1).probability
-    0.1
     """
 
     probability: float = 1.0 / 15.0
@@ -82,35 +73,25 @@ class REV(SamplerOnTables):
         return int(advance_reversal(chain.parts(target), chain.tables.arrays, chain.own, probability, int64(steps)))
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        """Return how often moves were tried and accepted, and how often the tables did not hold what was needed."""
         outside = float(chain.own.reversal.outside[0])
         return move_totals(MIXED_MOVES, chain.own.tried, chain.own.accepted) | {"edge_reversal_outside": outside}
-
-    def caveats(self, prepared: Prepared) -> list[str]:
-        return []
 
 
 @entry
 def advance_reversal(
     parts: ChainArrays, table_arrays: TableArrays, state: ReversalState, probability: float, steps: int
 ) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+    dag, recorder = open_chain(parts)
     tables = open_tables(table_arrays, state.draws)
     rev = open_reversal(state.reversal)
-    done = int64(0)
-    if begin_segment(dag, recorder):
-        while done < steps:
-            move = mixed_move(dag, probability)
-            accepted = mixed_step(dag, tables, rev, move)
-            state.tried[move] += ONE
-            state.accepted[move] += accepted
-            done += ONE
-            if not observe(dag, recorder):
-                break
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+    going = begin_segment(dag, recorder, steps)
+    while going:
+        move = mixed_move(dag, probability)
+        accepted = mixed_step(dag, tables, rev, move)
+        state.tried[move] += ONE
+        state.accepted[move] += accepted
+        going = observe(dag, recorder)
+    return close_chain(dag, recorder, parts)
 
 
 @leaf

@@ -9,11 +9,11 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, leaf
 from parnidag.kernels.random import happens
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Integers, int64
 from parnidag.moves.exchange import exchange_move
 from parnidag.moves.single_edge import FLIP, MOVES, adr_move, single_edge_step
@@ -74,12 +74,6 @@ class MC3(_StructureSampler):
     ----------
     exchange
         Probability that an iteration turns an edge round and exchanges the parents of its nodes instead.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.MC3().exchange
-    0.0
     """
 
     _reversals: ClassVar[bool] = False
@@ -97,12 +91,6 @@ class ADR(_StructureSampler):
     exchange
         Probability that an iteration turns an edge round and exchanges the parents of its nodes instead: 0.1 frees
         chains that single edges trap.
-
-    Examples
-    --------
-    >>> from parnidag import samplers
-    >>> samplers.ADR(exchange=0.1)
-    ADR(exchange=0.1)
     """
 
     _reversals: ClassVar[bool] = True
@@ -110,21 +98,15 @@ class ADR(_StructureSampler):
 
 @entry
 def advance_structure(parts: ChainArrays, counts: MoveCounts, reversals: bool, exchange: float, steps: int) -> int:
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
-    done = int64(0)
-    if begin_segment(dag, recorder):
-        while done < steps:
-            move = next_move(dag, reversals, exchange)
-            accepted = exchange_move(dag) if move == EXCHANGE else single_edge_step(dag, move)
-            counts.tried[move] += ONE
-            counts.accepted[move] += accepted
-            done += ONE
-            if not observe(dag, recorder):
-                break
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
-    return done
+    dag, recorder = open_chain(parts)
+    going = begin_segment(dag, recorder, steps)
+    while going:
+        move = next_move(dag, reversals, exchange)
+        accepted = exchange_move(dag) if move == EXCHANGE else single_edge_step(dag, move)
+        counts.tried[move] += ONE
+        counts.accepted[move] += accepted
+        going = observe(dag, recorder)
+    return close_chain(dag, recorder, parts)
 
 
 @leaf

@@ -1,4 +1,11 @@
-"""Local scores: how well a node is explained by a set of parents."""
+"""Local scores: how well a node is explained by a set of parents.
+
+Examples
+--------
+>>> from parnidag import scores
+>>> scores.Gaussian(g=5), scores.BGe(alpha_mu=0.5), scores.BDeu()
+(Gaussian(g=5), BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=False), BDeu(ess=1.0))
+"""
 
 from __future__ import annotations
 

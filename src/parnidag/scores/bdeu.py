@@ -67,12 +67,6 @@ class BDeu(Score):
     ----------
     ess
         Equivalent sample size; with more, denser graphs score better.
-
-    Examples
-    --------
-    >>> from parnidag import scores
-    >>> scores.BDeu(ess=2)
-    BDeu(ess=2)
     """
 
     ess: float = 1.0
@@ -81,7 +75,6 @@ class BDeu(Score):
         number(self.ess, "ess", least=LEAST_ESS, most=MOST_ESS, what="a positive number (the equivalent sample size)")
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Return the table of the function: it reads the level codes, and the rows that each node may use."""
         levels = data.discrete()
         arity = np.array([len(labels) for labels in levels.labels], np.int64)
         if arity.max() > MOST_LEVELS:
@@ -198,7 +191,6 @@ def unpack(content: Bytes) -> Table:
 
 @external
 def bdeu_score(node: int, parents: Any, count: int, content: Any) -> float:
-    """Return the log marginal likelihood of a node given its parents."""
     table = unpack(content)
     given = pointed(parents, count)
     family = np.full(count + 1, node)

@@ -42,14 +42,12 @@ else:
 
 @kernel
 def intersect(one: Words, other: Words, result: Words) -> None:
-    """Write the rows that are in both sets."""
     for word in range(result.size):
         result[word] = one[word] & other[word]
 
 
 @kernel
 def shared_bits(one: Words, other: Words) -> int:
-    """Count the rows that are in both sets."""
     total = int64(0)
     for word in range(one.size):
         total += bit_count(one[word] & other[word])
@@ -104,13 +102,18 @@ def count_rows(codes: Integers, arity: Integers, family: Integers, weights: Inte
         cells[:size] = 0
         for column in family:
             append_level(cells[:size], arity[column], codes[column, start : start + size])
-        if weights.size == 0:
-            for k in range(size):
-                counts[cells[k]] += ONE
-        else:
-            added = weights[start : start + size]
-            for k in range(size):
-                counts[cells[k]] += added[k]
+        add_weights(cells[:size], weights[start : start + size], counts)
+
+
+@kernel
+def add_weights(numbers: Integers, weights: Integers, counts: Integers) -> None:
+    """Add the weight of every row to the count of its number; no weights are ones."""
+    if weights.size == 0:
+        for row in range(numbers.size):
+            counts[numbers[row]] += ONE
+    else:
+        for row in range(numbers.size):
+            counts[numbers[row]] += weights[row]
 
 
 @kernel
@@ -148,14 +151,8 @@ def number_combinations(codes: Integers, arity: Integers, family: Integers, plac
 
 @kernel
 def count_numbers(numbers: Integers, found: int, weights: Integers) -> Integers:
-    """Return the summed weights of the rows with each number; no weights are ones."""
     counts = np.zeros(found, np.int32)
-    if weights.size == 0:
-        for row in range(numbers.size):
-            counts[numbers[row]] += ONE
-    else:
-        for row in range(numbers.size):
-            counts[numbers[row]] += weights[row]
+    add_weights(numbers, weights, counts)
     return counts
 
 

@@ -22,33 +22,19 @@ NAMES = {
     "spline": "spline.Spline",
 }
 """Word, and home of the class: of every score that has a name. The command line offers these words."""
-
 load: Any = loader("parnidag.scores", [*NAMES.values(), "custom.Compiled", "custom.PythonScore"])
 _WORDS = {"none": None, "true": True, "yes": True, "false": False, "no": False}
 
 
 def choose_score(score: Score | str | None, data: Data) -> Score:
-    """Return a score: as given, by its name, or for ``"auto"`` and None the one that suits the kind of data.
-
-    Examples
-    --------
-    >>> from parnidag import Data
-    >>> choose_score("auto", Data([[0.5, 1.0], [1.5, 2.0], [0.2, 3.5]]))
-    Gaussian(g=10.0)
-    """
+    """Return a score: as given, by its name, or for ``"auto"`` and None the one that suits the kind of data."""
     if score is None or (isinstance(score, str) and score.lower() == "auto"):
         return named_score("bdeu" if data.kind == "discrete" else "gaussian")
     return named_score(score) if isinstance(score, str) else score
 
 
 def named_score(name: str, options: Mapping[str, str] | None = None) -> Score:
-    """Return the score of a name, with options written as words.
-
-    Examples
-    --------
-    >>> named_score("bge", {"alpha_mu": "0.5", "standardise": "yes"})
-    BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=True)
-    """
+    """Return the score of a name, with options written as words."""
     if name.lower() not in NAMES:
         raise ParnidagError(f'score must be "auto", {", ".join(NAMES)} or a score, got {name!r}')
     kind = load(NAMES[name.lower()].rpartition(".")[2])

@@ -37,13 +37,14 @@ class OwnScore(Score):
     There the function is compiled, and its answers are remembered, from one segment of a chain to the next.
     """
 
-    name: str
-
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[..., float], name: str | None, arguments: str) -> None:
+        if not callable(function):
+            raise ParnidagError(f"function must be callable as function({arguments}), got {function!r}")
+        self._python = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self._token = uuid.uuid4().hex
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        """Hold the function's address and what it reads."""
         refuse_interventions(self, data)
         return function_table(data.n_nodes, self.function(), self._read_by_function())
 
@@ -105,17 +106,12 @@ class PythonScore(OwnScore):
     """
 
     def __init__(self, function: Callable[[int, tuple[int, ...]], float], name: str | None = None) -> None:
-        if not callable(function):
-            raise ParnidagError(f"function must be callable as function(node, parents), got {function!r}")
-        super().__init__()
-        self._python = function
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        super().__init__(function, name, "node, parents")
         self._errors: list[BaseException] = []
         self._callback: tuple[int, object] | None = None
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def function(self) -> int:
-        """Return the address under which compiled code calls back."""
         if self._callback is None:
             self._callback = self._as_callback()
         return self._callback[0]
@@ -191,18 +187,14 @@ class Compiled(OwnScore):
     """
 
     def __init__(self, function: Callable[..., float], content: Floats, name: str | None = None) -> None:
-        plain = getattr(function, "py_func", function)
-        if not callable(plain):
-            raise ParnidagError(f"function must be callable as function(node, parents, content), got {function!r}")
+        super().__init__(getattr(function, "py_func", function), name, "node, parents, content")
         try:
             numbers = np.ascontiguousarray(content, float)
         except (TypeError, ValueError):
             raise ParnidagError(f"content must be a 2-D array of numbers, got {type(content).__name__}") from None
         if np.ndim(content) != 2:
             raise ParnidagError(f"content must be a 2-D array of numbers, got {np.ndim(content)}-D")
-        super().__init__()
-        self._python, self.content = plain, numbers
-        self.name = name or str(getattr(plain, "__name__", type(plain).__name__))
+        self.content = numbers
         self._compiled: Any = None
 
     def _read_by_function(self) -> Bytes:

@@ -63,12 +63,8 @@ def coefficients(constant: Floats, determinant: float, quadratic: Floats) -> Flo
     return np.stack(np.broadcast_arrays(constant, determinant, quadratic), axis=1)
 
 
-def check_positive(value: object, argument: str, note: str = "") -> None:
+def check_positive(value: object, argument: str = "g", note: str = " (the slab variance)") -> None:
     number(value, argument, least=LEAST_G, most=MOST_G, what=f"a positive number{note}")
-
-
-def check_slab(g: object, argument: str = "g") -> None:
-    check_positive(g, argument, " (the slab variance)")
 
 
 def refuse_wide_slab(matrices: Floats, rows: Floats, g: float, argument: str = "g") -> None:
@@ -92,18 +88,12 @@ class Gaussian(Score):
     ----------
     g
         Prior variance of a coefficient relative to the noise variance; 10 in the paper.
-
-    Examples
-    --------
-    >>> from parnidag import scores
-    >>> scores.Gaussian(g=10)
-    Gaussian(g=10)
     """
 
     g: float = 10.0
 
     def __post_init__(self) -> None:
-        check_slab(self.g)
+        check_positive(self.g)
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         moments = standardised_moments(data, patterns)
@@ -174,19 +164,13 @@ class GPrior(Score):
     ----------
     g
         Weight of the prior: one row's worth with N (the unit information prior), which None stands for.
-
-    Examples
-    --------
-    >>> from parnidag import scores
-    >>> scores.GPrior()
-    GPrior(g=None)
     """
 
     g: float | None = None
 
     def __post_init__(self) -> None:
         if self.g is not None:
-            check_slab(self.g)
+            check_positive(self.g)
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         moments = standardised_moments(data, patterns)
@@ -236,12 +220,6 @@ class BGe(Score):
         The prior mean of each column, or one number for all; None means 0.
     standardise
         Whether columns are centred and divided by their standard deviations first.
-
-    Examples
-    --------
-    >>> from parnidag import scores
-    >>> scores.BGe(alpha_mu=0.5)
-    BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=False)
     """
 
     alpha_mu: float = 1.0
@@ -250,9 +228,9 @@ class BGe(Score):
     standardise: bool = False
 
     def __post_init__(self) -> None:
-        check_positive(self.alpha_mu, "alpha_mu")
+        check_positive(self.alpha_mu, "alpha_mu", "")
         if self.alpha_w is not None:
-            check_positive(self.alpha_w, "alpha_w")
+            check_positive(self.alpha_w, "alpha_w", "")
         if not isinstance(self.standardise, bool):
             raise ParnidagError(f"standardise must be True or False, got {self.standardise!r}")
         if self.mean is not None:

@@ -16,7 +16,7 @@ from parnidag.kernels.types import Flags, Floats, Integers
 from parnidag.scores.base import Patterns, Score
 from parnidag.scores.gaussian import (
     Moments,
-    check_slab,
+    check_positive,
     coefficients,
     flat_constant,
     refuse_wide_slab,
@@ -45,12 +45,6 @@ class Spline(Score):
         Prior variance of the straight part, relative to the noise.
     g_curve
         The same for every curved column; the smaller, the less a straight relation pays for the bends it might have.
-
-    Examples
-    --------
-    >>> from parnidag import scores
-    >>> scores.Spline(df=5)
-    Spline(df=5, g=10.0, g_curve=0.1)
     """
 
     df: int = 4
@@ -59,8 +53,8 @@ class Spline(Score):
 
     def __post_init__(self) -> None:
         whole(self.df, "df", 2, MOST_COLUMNS)
-        check_slab(self.g)
-        check_slab(self.g_curve, "g_curve")
+        check_positive(self.g)
+        check_positive(self.g_curve, "g_curve")
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         data.require_rows("scores.Spline")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,19 +43,12 @@ def as_considered(space: object, names: Sequence[str]) -> NDArray[np.bool_]:
     if isinstance(space, str) and "." not in space:
         raise ParnidagError(f"space: {space!r} is not understood; use {KNOWN_SPACES}")
     if hasattr(space, "edge_probabilities"):
-        return _likely_pairs(space.edge_probabilities, names)
-    return _symmetric(settle(read_graph(space, "space", KNOWN_SPACES), names, "space"))
-
-
-def _likely_pairs(probabilities: Any, names: Sequence[str]) -> NDArray[np.bool_]:
-    matrix = read_matrix(probabilities, names, "space", "edge_probabilities")
-    if not is_probability(matrix):
-        raise ParnidagError("space: edge_probabilities must hold numbers from 0 to 1")
-    matrix = matrix.astype(np.float64)
-    return _symmetric(matrix + matrix.T >= 0.5)
-
-
-def _symmetric(joined: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        matrix = read_matrix(space.edge_probabilities, names, "space", "edge_probabilities")
+        if not is_probability(matrix):
+            raise ParnidagError("space: edge_probabilities must hold numbers from 0 to 1")
+        joined = matrix.astype(np.float64) + matrix.T >= 0.5
+    else:
+        joined = settle(read_graph(space, "space", KNOWN_SPACES), names, "space")
     if joined.diagonal().any():
         raise ParnidagError("space: a node is joined to itself; the diagonal must be 0")
     return np.asarray(joined | joined.T)

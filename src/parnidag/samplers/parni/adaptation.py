@@ -129,7 +129,6 @@ def make_parni(
 
 @kernel
 def first_eta(dag: Dag, run: Parni) -> None:
-    """Set η before the first iteration of a chain."""
     if dag.now == ZERO and run.next_refresh == ZERO:
         refresh_eta(dag, run, ZERO)
         run.next_refresh = next_refresh(dag.n, ZERO)

@@ -190,7 +190,6 @@ def make_move(dag: Dag, code: int, choice: int, flipped: float, turned: float) -
 
 @kernel
 def note_undo(dag: Dag, run: Parni, code: int, choice: int, here: bool) -> None:
-    """Write down what a rejected proposal must restore."""
     i, j = parent_of(code), child_of(code)
     run.undo_codes[run.undos] = code
     run.undo_moves[run.undos] = choice + UNDO_HERE if here else choice
@@ -201,7 +200,6 @@ def note_undo(dag: Dag, run: Parni, code: int, choice: int, here: bool) -> None:
 
 @kernel
 def undo_all(dag: Dag, run: Parni) -> None:
-    """Take back the moves of a rejected proposal, last first."""
     for k in range(run.undos - ONE, -1, -1):
         code, move = int64(run.undo_codes[k]), run.undo_moves[k]
         i, j = parent_of(code), child_of(code)

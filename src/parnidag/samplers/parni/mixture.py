@@ -20,11 +20,11 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
-from parnidag.kernels.dag import ONE, Dag, close_dag, open_dag
+from parnidag.kernels.dag import ONE, Dag
 from parnidag.kernels.declare import keeps, named, opener
 from parnidag.kernels.jit import entry, kernel, leaf, make_frame
 from parnidag.kernels.random import choose
-from parnidag.kernels.recorder import ChainArrays, begin_segment, close_recorder, observe, open_recorder
+from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Bytes, Floats, Integers, int64
 from parnidag.moves import MOVES as OTHER_MOVES
 from parnidag.moves.move import Move
@@ -85,7 +85,6 @@ class Mixture(NamedTuple):
 
 
 open_mixture = opener(Mixture)
-
 
 MixedArrays: Any = keeps()(namedtuple("MixedArrays", ("mixture", "draws", *KINDS)))
 """A chain's arrays: the mixture's, those for draws from tables (or None), and each move's own (or None)."""
@@ -151,16 +150,15 @@ def mixture_totals(own: Any) -> dict[str, float]:
 
     Of PARNI every block counts (gibbs), or a whole iteration as one try (printed).
     """
-    names: list[str] = []
-    tried: list[int] = []
-    accepted: list[int] = []
-    for move, steps, changes in zip(MOVES, own.mixture.tried, own.mixture.accepted, strict=True):
-        counts = getattr(own, move.name)
-        names += move.parts or (move.name,)
-        tried += counts.tried.tolist() if move.parts else [steps]
-        accepted += counts.accepted.tolist() if move.parts else [changes]
-    iterations, parni = tried[0], named(own.parni)
-    tried[0], accepted[0] = parni.tried, parni.accepted
+    parni, iterations = named(own.parni), own.mixture.tried[0]
+    counted: list[tuple[str, int, int]] = [(MOVES[0].name, parni.tried, parni.accepted)]
+    for move, steps, changes in zip(OTHER_MOVES, own.mixture.tried[1:], own.mixture.accepted[1:], strict=True):
+        if move.parts:
+            parts = getattr(own, move.name)
+            counted += zip(move.parts, parts.tried, parts.accepted, strict=True)
+        else:
+            counted.append((move.name, steps, changes))
+    names, tried, accepted = zip(*counted, strict=True)
     totals = move_totals(names, np.array(tried), np.array(accepted))
     if iterations:
         totals |= {"parni_iterations": float(iterations), "evaluations": float(parni.evaluations)}
@@ -242,21 +240,15 @@ def next_kind(dag: Dag, mixture: Mixture) -> int:
 @entry
 def advance_mixture(parts: ChainArrays, table_arrays: TableArrays | tuple[()], own: Any, steps: int) -> int:
     """Run PARNI and the moves mixed with it for at most `steps` iterations; empty tuples stand for missing arrays."""
-    dag: Dag = open_dag(parts.problem, parts.graph, parts.scratch)
-    recorder = open_recorder(parts.recorder)
+    dag, recorder = open_chain(parts)
     tables = open_any_tables(table_arrays, own.draws)
     opened = open_moves(own)
     run, mixture = opened[0], open_mixture(own.mixture)
     first_eta(dag, run)
-    done = int64(0)
-    if begin_segment(dag, recorder):
-        while done < steps:
-            mixture_iteration(dag, tables, mixture, next_kind(dag, mixture), *opened)
-            adapt_eta(dag, run)
-            done += ONE
-            if not observe(dag, recorder):
-                break
-    close_dag(dag, parts.graph)
-    close_recorder(recorder, parts.recorder)
+    going = begin_segment(dag, recorder, steps)
+    while going:
+        mixture_iteration(dag, tables, mixture, next_kind(dag, mixture), *opened)
+        adapt_eta(dag, run)
+        going = observe(dag, recorder)
     close_parni(run, own.parni)
-    return done
+    return close_chain(dag, recorder, parts)

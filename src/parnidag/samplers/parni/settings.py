@@ -94,12 +94,10 @@ class PARNI(Sampler):
 
     @property
     def alternatives(self) -> list[str]:
-        """Partition MCMC, and the default moves where these settings are not those that mix best."""
         plain = self.kernel == "printed" or self.eta == "paper" or len(move_weights(self.moves)) == 1
         return [*["samplers.PARNI() with its default moves"] * plain, "samplers.PartitionMCMC()"]
 
     def default_thin(self, n_nodes: int) -> int:
-        """Return the default number of iterations between draws: 20 per node, at least 500 and at most 10,000."""
         return max(500, min(20 * n_nodes, 10_000))
 
     def prepare(self, target: Target, asked: Asked) -> Prepared:
@@ -128,6 +126,7 @@ class PARNI(Sampler):
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Give a new chain its tuning parameters; η follows at the first iteration."""
         assert prepared.warm is not None
+        usual = 20.0 if target.n_nodes <= FEW_NODES else 10.0
         own = make_parni(
             prepared.warm,
             tune=tune,
@@ -135,7 +134,7 @@ class PARNI(Sampler):
             symmetric=self.eta == "symmetric",
             always=self.adapt == "always",
             kappa=self._kappa(target.n_nodes),
-            target_evaluations=self._target_evaluations(target.n_nodes),
+            target_evaluations=usual if self.target_evaluations is None else float(self.target_evaluations),
         )
         chain.own = make_mixture(target, move_weights(self.moves, target.n_nodes), own, prepared.tables)
         chain.tables = prepared.tables
@@ -154,13 +153,7 @@ class PARNI(Sampler):
         return super().describe() | {name: None if x is None else float(x) for name, x in numbers.items()}
 
     def caveats(self, prepared: Prepared) -> list[str]:
-        """Say that a chain which never stops adapting is exact in the limit only; else the law is the posterior."""
         return [NEVER_FROZEN] if self.adapt == "always" else []
-
-    def _target_evaluations(self, n_nodes: int) -> float:
-        if self.target_evaluations is None:
-            return 20.0 if n_nodes <= FEW_NODES else 10.0
-        return float(self.target_evaluations)
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)
