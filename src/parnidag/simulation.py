@@ -133,7 +133,7 @@ def simulate(
     most = nodes * (nodes - 1) // 2
     edges = min(round(EDGES_PER_NODE * nodes), most) if edges is None else whole(edges, "edges", 0)
     if edges > most:
-        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}")
+        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}", argument="edges")
     low, high = _weight_range(weights)
     noise = number(noise, "noise", above=0)
     seed = seed_or_new(seed)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
 """Headings of columns that are aligned at the right."""
 
+RENAMED = {"forbidden": "forbid", "required": "require"}
+"""Arguments of the library whose options have another name."""
+
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
 
@@ -141,8 +144,10 @@ def error_line(error: Exception, options: Collection[str]) -> str:
     text, remedy = (text, "") if error.remedy is None else (text.removesuffix(error.remedy), error.remedy)
     text = text.removeprefix("path: ")  # on the command line a file has no name but its own
     argument = "truth" if text.startswith("truth: ") else error.argument
-    if argument is not None and argument in options:
-        option = f"--{argument.replace('_', '-')}"
+    named = RENAMED.get(argument or "", argument)
+    if argument is not None and named in options:
+        option = f"--{named.replace('_', '-')}"
+        text = re.sub(r", or None( for [^,]+)?(?=, got )", "", text)  # an option is left out instead
         text = re.sub(rf"^{argument}(=['\"]?(\w+)['\"]?)?", lambda found: f"{option} {found[2] or ''}".strip(), text)
     return text + in_option_words(remedy)
 
