@@ -107,7 +107,7 @@ def simulate(
     nodes : int, default 20
         Number of nodes, named V1, V2 and on.
     edges : int, optional
-        Number of edges; by default 1.5 a node (or as many as fit).
+        Number of edges; by default 1.5 per node (or as many as fit).
     rows : int, default 500
         Number of independent rows.
     seed : int, optional
