@@ -152,3 +152,8 @@ def test_sentences_are_wrapped_in_a_terminal_and_mean_what_they_say(monkeypatch)
     text = shown(monkeypatch, 40, say, "[red] is no colour here, " + "word " * 20)
     assert text.startswith("[red] is no colour")
     assert max(map(len, text.splitlines())) <= 40
+
+
+def test_figures_stand_at_the_right_under_any_heading(capsys):
+    print_table(["figure", "a.nc"], [["shd", "2"]], numbers=["a.nc"])
+    assert capsys.readouterr().out.splitlines() == ["figure  a.nc", "shd        2"]

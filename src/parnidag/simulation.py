@@ -95,7 +95,7 @@ def simulate(
     nodes : int, default 20
         Number of nodes, named V1, V2 and on.
     edges : int, optional
-        Number of edges; by default 1.5 a node (or as many as fit).
+        Number of edges; by default 1.5 per node (or as many as fit).
     rows : int, default 500
         Number of independent rows.
     seed : int, optional
@@ -116,7 +116,7 @@ def simulate(
     most = nodes * (nodes - 1) // 2
     edges = min(round(EDGES_PER_NODE * nodes), most) if edges is None else whole(edges, "edges", 0)
     if edges > most:
-        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}")
+        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}", argument="edges")
     low, high = _weight_range(weights)
     noise = number(noise, "noise", above=0)
     seed = seed_or_new(seed)

@@ -92,7 +92,7 @@ class ModelOptions:
 
     interventions: Annotated[str | None, Parameter(metavar="COLUMN")] = None
     """The column that says which nodes were set by the experimenter in a row (several with ";" between, empty for
-    none); it is no node itself."""
+    none); it is not a node."""
 
     def data(self, path: Path) -> Data:
         from parnidag.data.table import Data
@@ -156,8 +156,7 @@ class SamplingOptions:
 
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
-    with the columns of the data as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else
-    "iterative"."""
+    with the nodes as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else "iterative"."""
 
     alpha: float | None = None
     """Significance level of the tests for --space pc or iterative. Default: 0.05."""
@@ -241,8 +240,8 @@ class RunningOptions:
     """Run the chains on a Dask cluster, by the address of its scheduler, such as tcp://10.0.0.1:8786."""
 
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None
-    """Write draws and every few seconds where the chains stand. If it exists, go on from there; more --draws make a
-    finished run longer."""
+    """Keep the draws and the state of the chains in this file, every few seconds. If it exists, go on from there; more
+    --draws make a finished run longer."""
 
     def check(self, data: Path) -> None:
         """Refuse what cannot work before hours are spent on it."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
 
+RENAMED = {"forbidden": "forbid", "required": "require"}
+"""Arguments of the library whose options have another name."""
+
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
 
@@ -113,7 +116,7 @@ def print_against_truth(results: Mapping[str, Posterior], truth: Path) -> None:
     columns = {name: evaluate(posterior, truth) for name, posterior in results.items()}
     figures = next(iter(columns.values())).index
     rows = [[figure, *(cell(column[figure], _format(figure)) for column in columns.values())] for figure in figures]
-    print_table(["against the truth", *columns], rows)
+    print_table(["against the truth", *columns], rows, numbers=columns)
 
 
 def _format(figure: str) -> str:
@@ -136,8 +139,10 @@ def error_line(error: Exception, options: Collection[str]) -> str:
     text, remedy = (text, "") if error.remedy is None else (text.removesuffix(error.remedy), error.remedy)
     text = text.removeprefix("path: ")  # on the command line a file has no name but its own
     argument = "truth" if text.startswith("truth: ") else error.argument
-    if argument is not None and argument in options:
-        option = f"--{argument.replace('_', '-')}"
+    named = "" if argument is None else RENAMED.get(argument, argument)
+    if named in options:
+        option = f"--{named.replace('_', '-')}"
+        text = re.sub(r", or None( for [^,]+)?(?=, got )", "", text)  # an option is left out instead
         text = re.sub(rf"^{argument}(=['\"]?(\w+)['\"]?)?", lambda found: f"{option} {found[2] or ''}".strip(), text)
     return text + in_option_words(remedy)
 
@@ -185,11 +190,11 @@ def say(text: str) -> None:
     Console().print(text, markup=False, highlight=False)
 
 
-def print_table(headings: list[str], rows: list[list[str]]) -> None:
+def print_table(headings: list[str], rows: list[list[str]], numbers: Collection[str] = NUMERIC) -> None:
     """Print a table: drawn for the width of a terminal, aligned plain text in a pipe; a name stays on its line."""
     rows = [[visible(text) for text in row] for row in rows]
     widths = [max(len(line[k]) for line in [headings, *rows]) for k in range(len(headings))]
-    numeric = [heading in NUMERIC for heading in headings]
+    numeric = [heading in numbers for heading in headings]
     if not sys.stdout.isatty():
         for line in [headings, *rows]:
             cells = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(line, widths, numeric, strict=True)]

@@ -70,7 +70,7 @@ def _run_rows(settings: dict[str, Any], exact: bool, log_evidence: float | None)
         ("log evidence", "" if log_evidence is None else f"{log_evidence:,.4f}".replace("-", "−")),
         ("sampler", name_and_options(settings.get("sampler"))),
         ("chains", whole("chains")),
-        ("draws a chain" if not exact else "draws", "" if draws == "0" else draws),
+        ("draws per chain" if not exact else "draws", "" if draws == "0" else draws),
         ("iterations between draws", whole("thin")),
         ("tuning iterations", whole("tune")),
         (

@@ -116,8 +116,8 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
         Reading(
             "Largest R-hat of an edge",
             shown(diagnostics.rhat_edges_max, 3),
-            f"The same for the presence of every edge; the worst one is shown. {diagnostics.edges_rhat_above} "
-            f"above {RHAT_LIMIT}.",
+            f"The same for the presence of every edge; the worst one is shown. Good below {RHAT_LIMIT}; "
+            f"{number_of(diagnostics.edges_rhat_above, 'edge')} above.",
             _below(diagnostics.rhat_edges_max, RHAT_LIMIT),
         ),
         Reading(
@@ -149,7 +149,7 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
     if diagnostics.effective_draws_per_second is not None:
         listed.append(
             Reading(
-                "Effective draws a second",
+                "Effective draws per second",
                 f"{diagnostics.effective_draws_per_second:,.3g}",
                 "Of the log posterior, for each second of computing time of the chains alone, without the search "
                 "before them.",
@@ -175,7 +175,7 @@ def chain_table(diagnostics: Diagnostics) -> tuple[list[str], list[list[str]]]:
     columns: dict[str, Sequence[float] | None] = {
         "iterations": diagnostics.iterations,
         "accepted": diagnostics.acceptance,
-        "iterations a second": diagnostics.iterations_per_second,
+        "iterations per second": diagnostics.iterations_per_second,
         "evaluations": diagnostics.evaluations,
         "ω": diagnostics.omega,
         "scores remembered": diagnostics.memo_hit_rate,
