@@ -30,7 +30,7 @@ def main(folder: Path, address: str | None) -> None:
         else:
             client = stack.enter_context(Client(address))
         there = parnidag.sample(data, executor=client, checkpoint=folder / "run.ckpt", **settings)
-        print(f"{len(client.scheduler_info()['workers'])} workers sampled {there.graphs.shape[1]} draws a chain")
+        print(f"{len(client.scheduler_info()['workers'])} workers sampled {there.graphs.shape[1]} draws per chain")
     there.save(folder / "posterior.nc")
 
     here = parnidag.sample(data, **settings)

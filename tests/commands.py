@@ -25,7 +25,7 @@ class StubPosterior:
         self.settings = {"interrupted": interrupted, "stopped_by": "SIGINT" if interrupted else None}
         self.log_evidence = log_evidence
 
-    def summary(self):
+    def summary(self, min_probability=0.01):
         cells = [(i, j, self.edge_probabilities.loc[i, j]) for i in self.nodes for j in self.nodes if i != j]
         table = pd.DataFrame(cells, columns=["parent", "child", "probability"])
         figures = [np.nan] * len(table) if self.log_evidence is not None else [0.01, *[np.nan] * (len(table) - 1)]

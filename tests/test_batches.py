@@ -341,7 +341,7 @@ def test_what_needs_rows_says_that_they_are_gone():
     for what, ask in needs.items():
         with pytest.raises(DataError, match=rf"rows of this table were not kept.*{what}.* needs them"):
             ask()
-    with pytest.raises(DataError, match=r"levels needs classes or whole numbers, not fractions: praf"):
+    with pytest.raises(DataError, match=r"a discrete score needs classes or whole numbers, not fractions: praf"):
         plain.discrete()
     whole_numbers = np.arange(60.0).reshape(20, 3) ** 2 % 97
     with pytest.raises(DataError, match=r"discrete\(\) of a continuous table needs them; kind='discrete' keeps"):

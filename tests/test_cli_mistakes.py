@@ -22,28 +22,30 @@ MISTAKES = [
     (["sample", "data.csv", "--sampler", "adr", "--kernel", "gibbs"], "--kernel gibbs belongs to --sampler parni"),
     (["sample", "data.csv", "--sampler", "adr", "--moves", "paper"], "--moves paper belongs to --sampler parni"),
     (["sample", "data.csv", "--sampler", "rev", "--moves", "adr=1"], "--moves adr=1 belongs to --sampler parni"),
-    (["sample", "data.csv", "--moves", "parni"], "moves must be one of ('paper', 'mixed') or weights by move"),
-    (["sample", "data.csv", "--moves", ""], "moves must be one of ('paper', 'mixed') or weights by move"),
+    (["sample", "data.csv", "--moves", "parni"], "--moves must be one of ('paper', 'mixed') or weights by move"),
+    (["sample", "data.csv", "--moves", ""], "--moves must be one of ('paper', 'mixed') or weights by move"),
     (["sample", "data.csv", "--moves"], "--moves"),
     (["sample", "data.csv", "--moves", "parni=often"], "--moves parni=often: 'parni=often' is not of the form"),
     (["sample", "data.csv", "--moves", "parni=1,adr"], "'adr' is not of the form move=weight"),
     (["sample", "data.csv", "--moves", "parni=1,"], "'' is not of the form move=weight"),
     (["sample", "data.csv", "--moves", "parni=1=2"], "'parni=1=2' is not of the form move=weight"),
     (["sample", "data.csv", "--moves", "parni=0.5,parni=0.1"], "parni"),
-    (["sample", "data.csv", "--moves", "parni=0.5,exchanges=0.5"], "moves has 'exchanges'; known moves are parni"),
-    (["sample", "data.csv", "--moves", "=1"], "moves has ''; known moves are parni"),
+    (["sample", "data.csv", "--moves", "parni=0.5,exchanges=0.5"], "--moves has 'exchanges'; known moves are parni"),
+    (["sample", "data.csv", "--moves", "=1"], "--moves has ''; known moves are parni"),
     (["sample", "data.csv", "--moves", "parni=-1"], "moves['parni'] must be a number from 0"),
     (["sample", "data.csv", "--moves", "parni=nan"], "moves['parni'] must be a number from 0"),
     (["sample", "data.csv", "--moves", "parni=1e999"], "moves['parni'] must be a number from 0"),
-    (["sample", "data.csv", "--moves", "exchange=1"], 'moves needs a weight of "parni" or "adr"'),
+    (["sample", "data.csv", "--moves", "exchange=1"], '--moves needs a weight of "parni" or "adr"'),
     (["sample", "data.csv", "--missing", "guess"], "--missing"),
+    (["sample", "data.csv", "--interventions", "set"], "--interventions set is not a column; known are"),
     (["sample", "data.csv", "--draws", "1.9"], "1.9 is not a whole number"),
     (["simulate", "-o", "data.xlsx"], "name it *.csv"),
     (["simulate", "-o", "new.csv", "--nodes", "1"], "at least 2 nodes"),
     (["sample", "data.csv", "--forbid", "A"], "--forbid 'A'"),
     (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
     (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
-    (["sample", "data.csv", "--h", "2"], "--h must be a number between 0 and 1"),
+    (["sample", "data.csv", "--require", "A,A"], "--require: 'A' → 'A' leads from a node to itself"),
+    (["sample", "data.csv", "--h", "2"], "--h must be a number between 0 and 1 (both excluded), got 2.0"),
     (["sample", "data.csv", "--threshold", "1.5"], "--threshold 1.5"),
     (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "the folder nowhere does not exist"),
     (["sample", "data.csv", "-o", "posterior.csv"], "netCDF"),
@@ -67,7 +69,7 @@ MISTAKES = [
     (["exact", "data.csv", "--chains", "2"], "--chains"),
     (["simulate"], "--output"),
     (["simulate", "-o", "nowhere/data.csv"], "the folder nowhere does not exist"),
-    (["simulate", "-o", "new.csv", "--edges", "1000"], "edges=1000"),
+    (["simulate", "-o", "new.csv", "--edges", "1000"], "--edges 1000 is too many"),
     (["simulate", "-o", "new.csv", "--truth", "new.csv"], "would overwrite"),
     (["demo", "--rows", "0"], "--rows must be a whole number, 1 or more, got 0"),
 ]
@@ -132,7 +134,7 @@ def test_a_fault_of_ours_is_not_dressed_up_as_the_users(calls):
 @pytest.mark.usefixtures("table")
 def test_unknown_nodes_are_refused_end_to_end(option, capsys):
     assert cli.run(["sample", "data.csv", option, "A,Nobody"]) == 2
-    assert "Nobody" in one_line_error(capsys.readouterr())
+    assert f"{option}: unknown node 'Nobody'" in one_line_error(capsys.readouterr())
 
 
 def test_bad_tables_are_refused_end_to_end(tmp_path, capsys):

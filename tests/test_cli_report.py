@@ -78,6 +78,14 @@ def test_exact_and_sample_write_reports_too(files, tmp_path, capsys):
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.001])
+def test_a_low_threshold_lists_improbable_edges_too(files, capsys, threshold):
+    assert cli.run(["exact", str(files / "data.csv"), "--threshold", str(threshold)]) == 0
+    wanted = len(parnidag.load(files / "free.nc").summary(threshold))
+    assert wanted > len(parnidag.load(files / "free.nc").summary())
+    assert lines_of(capsys)[0] == f"5 nodes, {wanted} edges with probability {threshold:g} or more."
+
+
 def test_where_the_demo_puts_its_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli_options.demo_report_path().resolve() == tmp_path / "parnidag-demo.html"

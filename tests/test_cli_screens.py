@@ -11,17 +11,17 @@ from parnidag.cli.screens import in_option_words, print_beside_truth, print_conc
 
 
 def summary(names=("A", "B", "C")):
-    """Three edges of which the last is improbable and the second has no figures."""
+    """Three edges, the most probable first, of which the last is improbable and the second has no figures."""
     first, second, third = names
     return pd.DataFrame(
         {
-            "parent": [second, first, third],
-            "child": [third, second, first],
-            "probability": [0.6, 0.9, 0.2],
-            "mcse": [np.nan, 0.01, 0.02],
-            "ess": [np.nan, 812.4, 100.0],
-            "rhat": [np.nan, 1.002, 1.1],
-            "evidence": ["inconclusive", "included", "inconclusive"],
+            "parent": [first, second, third],
+            "child": [second, third, first],
+            "probability": [0.9, 0.6, 0.2],
+            "mcse": [0.01, np.nan, 0.02],
+            "ess": [812.4, np.nan, 100.0],
+            "rhat": [1.002, np.nan, 1.1],
+            "evidence": ["included", "inconclusive", "inconclusive"],
         }
     )
 
@@ -152,3 +152,8 @@ def test_sentences_are_wrapped_in_a_terminal_and_mean_what_they_say(monkeypatch)
     text = shown(monkeypatch, 40, say, "[red] is no colour here, " + "word " * 20)
     assert text.startswith("[red] is no colour")
     assert max(map(len, text.splitlines())) <= 40
+
+
+def test_figures_stand_at_the_right_under_any_heading(capsys):
+    print_table(["figure", "a.nc"], [["shd", "2"]], numbers=["a.nc"])
+    assert capsys.readouterr().out.splitlines() == ["figure  a.nc", "shd        2"]

@@ -84,6 +84,14 @@ def test_the_map_of_the_house_has_every_room():
     assert {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()} <= placed
 
 
+def test_lists_in_the_tests_that_contributors_extend_exist():
+    lists = {code for code in quoted((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")) if code.isupper()}
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("*.py"))
+    assert "MOVES" in lists
+    known = known_names() | ELSEWHERE | set(re.findall(r"^([A-Z_]+) = ", tests, flags=re.MULTILINE))
+    assert lists <= known
+
+
 def test_invented_names_would_be_noticed():
     text = "`dag.parents[j]`, `dag.invented_field`, `kernels/dag.py`, `kernels/net.py`, `moves/`, `kill -9`, `h` = 1/n"
     assert lost_paths(text) == ["kernels/net.py"]

@@ -232,7 +232,7 @@ SHORTEST = {"draws": 4, "thin": 5, "tune": 0, "chains": 3}
 
 
 def starts_of(posterior):
-    return [set(posterior.record.start_of(chain).tolist()) for chain in range(len(posterior.log_posterior))]
+    return [set(start.tolist()) for start in posterior.record.starts]
 
 
 def test_by_default_chains_start_where_the_initialiser_ends(network, target, asked):

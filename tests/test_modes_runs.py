@@ -56,7 +56,7 @@ def test_real_chains_that_each_look_stationary_are_caught():
 
 def test_what_is_known_of_starts_survives_the_disk(tmp_path):
     posterior = run(samplers.MC3(), draws=100)
-    assert posterior.record.start_of(1).tolist() == [5]
+    assert posterior.record.starts[1].tolist() == [5]
     again = parnidag.load(posterior.save(tmp_path / "apart.nc"))
     assert again.diagnostics().to_dict() == posterior.diagnostics().to_dict()
     assert again.diagnostics().modes[0].by_start is True

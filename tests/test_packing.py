@@ -39,8 +39,8 @@ def expected(chains, draws, required):
 def found(chains, draws, required, sizes, store):
     packed = pack_store(filled(store, chains, sizes), len(chains), draws, np.array(required, np.int32))
     scores = np.arange(draws) + 100.0 * np.arange(len(chains))[:, None]
-    np.testing.assert_array_equal(packed.log_posterior, scores)
-    return packed.graph_index.ravel(), packed.graph_offsets, packed.graph_edges.whole()
+    np.testing.assert_array_equal(packed["log_posterior"], scores)
+    return packed["graph_index"].ravel(), packed["graph_offsets"], packed["graph_edges"].whole()
 
 
 def same(one, other):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import parnidag
 
@@ -39,6 +41,11 @@ def test_public_names_are_documented():
     names = dict(public_names())
     assert len(names) > 50
     assert [lost for name, thing in names.items() for lost in undocumented(name, thing)] == []
+
+
+def test_public_names_are_in_the_reference():
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name, _ in public_names() if not re.search(rf"\b{re.escape(name)}\b", page)] == []
 
 
 def test_a_name_without_words_would_be_noticed():

@@ -61,8 +61,8 @@ def test_inconsistent_records_are_refused(changes, message):
 
 def test_where_chains_started_is_known_or_not():
     record = RunRecord(**FIELDS, start_offsets=np.array([0, 2]), start_edges=np.array([1, 5], dtype=np.int32))
-    assert record.start_of(0).tolist() == [1, 5]
-    assert RunRecord(**FIELDS).start_of(0) is None
+    assert record.starts[0].tolist() == [1, 5]
+    assert RunRecord(**FIELDS).starts is None
 
 
 def test_settings_with_numpy_values_become_plain_json():

@@ -122,13 +122,3 @@ def test_csv_reads_back_exactly(tmp_path):
         rows = list(csv.reader(handle))
     assert rows[0] == ["plain", 'a "quoted", name']
     assert np.array_equal(np.array(rows[1:], dtype=float), values)
-
-
-@pytest.mark.parametrize(
-    ("names", "values", "row_names"),
-    [(["A"], [[1.0, 2.0]], None), (["A"], [1.0], None), (["A"], [[1.0]], ["x", "y"])],
-)
-def test_csv_refuses_what_does_not_fit(tmp_path, names, values, row_names):
-    with pytest.raises(ParnidagError, match="do not fit"):
-        write_csv(tmp_path / "table.csv", names, values, row_names=row_names)
-    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sqlite3
@@ -22,7 +23,7 @@ from parnidag.errors import StoppedWarning
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.loop import Run
 from parnidag.run.plan import merging
-from parnidag.run.pools import open_pool
+from parnidag.run.pools import Pool, open_pool
 from parnidag.run.progress import LiveProgress
 from parnidag.run.run_file import RunFile
 from parnidag.run.signals import catching_signals
@@ -265,3 +266,14 @@ def test_warnings_come_after_the_result_is_written(tmp_path, monkeypatch):
         with pytest.raises(StoppedWarning):
             parnidag.sample(TABLE, **SHORT, output=tmp_path / "x.nc")
     assert parnidag.load(tmp_path / "x.nc").settings["stopped_by"] == "SIGTERM"
+
+
+def test_a_pool_that_an_interrupt_left_open_waits_for_nobody(monkeypatch):
+    """A Ctrl-C can come before the block is left; the collector of garbage must not close the pool then, and wait."""
+    closed = []
+    monkeypatch.setattr(Pool, "close", lambda self: closed.append("closed"))
+    opened = open_pool(None, None, 1)
+    opened.__enter__()
+    del opened
+    gc.collect()
+    assert closed == []

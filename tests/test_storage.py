@@ -95,7 +95,7 @@ def test_files_that_do_not_say_where_chains_started_are_read(tmp_path):
     older = dataset.drop_vars(["start_offsets", "start_edges"])
     older.to_netcdf(tmp_path / "older.nc", engine="h5netcdf")
     found = load(tmp_path / "older.nc").record
-    assert found.start_of(0) is None
+    assert found.starts is None
     assert_same(found, run_record(start_offsets=None, start_edges=None))
 
 

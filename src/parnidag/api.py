@@ -36,7 +36,7 @@ from parnidag.run.memory import check_memory, time_in_words
 from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors
 from parnidag.run.progress import Progress, make_progress
-from parnidag.run.run_file import RunFile
+from parnidag.run.run_file import Bundle, RunFile
 from parnidag.run.setup import first_logs, prepare, starts_from_searches
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI
@@ -149,17 +149,9 @@ def sample(
     with closing(_draw_store(kept, wanted, chains)) as store:
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
-        if saved is not None:
-            remembered = saved.facts["identity"]
-            seed, tune, thin = (
-                remembered[name] if given is None else given
-                for name, given in (("seed", seed), ("tune", tune), ("thin", thin))
-            )
         table = as_data(data)
         target = _target(table, score, prior)
-        thin = sampler.default_thin(target.n_nodes) if thin is None else thin
-        tune = draws * thin // 4 if tune is None else tune
-        plan = Plan(draws, tune, thin, chains, seed_or_new(seed))
+        plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
         starts = _start_graphs(start, target, plan.chains)
@@ -183,11 +175,22 @@ def sample(
                 setup = interruptibly(partial(prepare, table, target, sampler, plan, starts, given, marginals, stages))
                 with stages("set-up of chains"):
                     logs = interruptibly(partial(first_logs, setup, plan))
-            writer = None if file is None else Checkpointer.of_run(file, setup, plan, this)
+            writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, display.note)
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, wanted, began)
+
+
+def _plan(
+    draws: int, tune: int | None, thin: int | None, chains: int, seed: int | None, usual_thin: int, saved: Bundle | None
+) -> Plan:
+    """Choose what is not given: as in the checkpoint of the run, if there is one."""
+    before: dict[str, Any] = {} if saved is None else saved.facts["identity"]
+    seed = before.get("seed") if seed is None else seed
+    thin = before.get("thin", usual_thin) if thin is None else thin
+    tune = before.get("tune", draws * thin // 4) if tune is None else tune
+    return Plan(draws, tune, thin, chains, seed_or_new(seed))
 
 
 def _draw_store(checkpoint: Path | None, output: Path | None, chains: int) -> RunFile | MemoryStore:
@@ -213,7 +216,6 @@ def _path(value: object, argument: str, kind: str) -> Path | None:
 
 
 def _check_output(path: Path | None, checkpoint: Path | None) -> None:
-    """Refuse what cannot be written before hours are spent on it."""
     if path is None:
         return
     if path.suffix != ".nc":
@@ -230,8 +232,8 @@ def _result(run: Run, output: Path | None, began: float) -> Posterior:
     said: list[tuple[str, type[StoppedWarning]]] = []
     if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
         said.append((f"the run ended early: {run.stopped}", StoppedWarning))
-    if run.checkpoint_trouble is not None:
-        said.append((f"the last checkpoint could not be written: {run.checkpoint_trouble}", StoppedWarning))
+    if run.checkpointer is not None and run.checkpointer.trouble is not None:
+        said.append((f"the last checkpoint could not be written: {run.checkpointer.trouble}", StoppedWarning))
     posterior = None
     if output is not None:
         try:
@@ -316,18 +318,13 @@ def _check_kinds(**arguments: object) -> None:
     """Refuse an argument of the wrong kind, such as a name or a class in place of an object."""
     for name, value in arguments.items():
         method, wanted = KINDS[name]
-        if (name == "score" and isinstance(value, str)) or (name == "executor" and _makes_executors(value)):
+        if value is None or isinstance(value, {"score": str, "progress": bool}.get(name, ())):
             continue
-        if value is None or (isinstance(value, bool) if name == "progress" else hasattr(value, method)):
-            if isinstance(value, type):
-                raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
-            continue
-        raise ParnidagError(f"{name} must be {wanted}, or None, got {value!r}")
-
-
-def _makes_executors(value: object) -> bool:
-    """Is it a function to be called without arguments, and not an executor itself?"""
-    return callable(value) and not isinstance(value, type) and not hasattr(value, "submit")
+        makes_executors = name == "executor" and callable(value) and not isinstance(value, type)
+        if not (hasattr(value, method) or makes_executors):
+            raise ParnidagError(f"{name} must be {wanted}, or None, got {value!r}")
+        if isinstance(value, type):
+            raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
 
 
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
@@ -335,7 +332,6 @@ def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> T
 
 
 def _prior_marginals(target: Target) -> NDArray[np.float64]:
-    """Return how probable each edge is before the data."""
     return prior_marginals(target.problem.log_odds, target.problem.status, target.max_parents)
 
 

@@ -18,37 +18,25 @@ EDGES_PER_NODE = 1.5
 EXAMPLE_SEED = 2023
 EXAMPLE_ROWS = 400
 
-_GARDEN: tuple[tuple[str, str, float], ...] = (
-    ("altitude", "rain", 0.8),
-    ("altitude", "temperature", -0.9),
-    ("sunlight", "temperature", 0.9),
-    ("rain", "soil_moisture", 1.1),
-    ("irrigation", "soil_moisture", 0.9),
-    ("compost", "earthworms", 0.9),
-    ("soil_moisture", "earthworms", 0.8),
-    ("compost", "soil_nitrogen", 1.0),
-    ("earthworms", "soil_nitrogen", 0.7),
-    ("soil_moisture", "root_depth", -0.9),
-    ("root_depth", "leaf_area", 0.7),
-    ("soil_nitrogen", "leaf_area", 1.0),
-    ("temperature", "aphids", 0.9),
-    ("aphids", "leaf_area", -0.6),
-    ("aphids", "ladybirds", 1.2),
-    ("sunlight", "photosynthesis", 0.9),
-    ("leaf_area", "photosynthesis", 1.0),
-    ("temperature", "transpiration", 0.9),
-    ("leaf_area", "transpiration", 0.8),
-    ("photosynthesis", "flowers", 1.0),
-    ("temperature", "bees", 0.8),
-    ("flowers", "bees", 0.8),
-    ("flowers", "fruit_set", 0.8),
-    ("bees", "fruit_set", 0.9),
-    ("soil_moisture", "fruit_sugar", -0.6),
-    ("photosynthesis", "fruit_sugar", 1.0),
-    ("fruit_set", "harvest", 1.1),
-    ("aphids", "harvest", -0.7),
-)
-"""The invented vegetable garden: (parent, child, weight)."""
+_GARDEN = {
+    "rain": {"altitude": 0.8},
+    "temperature": {"altitude": -0.9, "sunlight": 0.9},
+    "soil_moisture": {"rain": 1.1, "irrigation": 0.9},
+    "earthworms": {"compost": 0.9, "soil_moisture": 0.8},
+    "soil_nitrogen": {"compost": 1.0, "earthworms": 0.7},
+    "root_depth": {"soil_moisture": -0.9},
+    "aphids": {"temperature": 0.9},
+    "ladybirds": {"aphids": 1.2},
+    "leaf_area": {"root_depth": 0.7, "soil_nitrogen": 1.0, "aphids": -0.6},
+    "photosynthesis": {"sunlight": 0.9, "leaf_area": 1.0},
+    "transpiration": {"temperature": 0.9, "leaf_area": 0.8},
+    "flowers": {"photosynthesis": 1.0},
+    "bees": {"temperature": 0.8, "flowers": 0.8},
+    "fruit_set": {"flowers": 0.8, "bees": 0.9},
+    "fruit_sugar": {"soil_moisture": -0.6, "photosynthesis": 1.0},
+    "harvest": {"fruit_set": 1.1, "aphids": -0.7},
+}
+"""The invented vegetable garden: the weights of each node's parents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +95,7 @@ def simulate(
     nodes : int, default 20
         Number of nodes, named V1, V2 and on.
     edges : int, optional
-        Number of edges; by default 1.5 a node (or as many as fit).
+        Number of edges; by default 1.5 per node (or as many as fit).
     rows : int, default 500
         Number of independent rows.
     seed : int, optional
@@ -116,11 +104,6 @@ def simulate(
         Weights are uniform between these two magnitudes, with a random sign, before the division.
     noise : float, default 1
         Standard deviation of the noise, before the division.
-
-    Returns
-    -------
-    Simulation
-        The data, the true graph and its weights.
 
     Examples
     --------
@@ -133,7 +116,7 @@ def simulate(
     most = nodes * (nodes - 1) // 2
     edges = min(round(EDGES_PER_NODE * nodes), most) if edges is None else whole(edges, "edges", 0)
     if edges > most:
-        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}")
+        raise ParnidagError(f"edges={edges} is too many: a DAG of {nodes} nodes has at most {most}", argument="edges")
     low, high = _weight_range(weights)
     noise = number(noise, "noise", above=0)
     seed = seed_or_new(seed)
@@ -157,11 +140,6 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     seed : int, default 2023
         Seed of the data; the network itself is fixed.
 
-    Returns
-    -------
-    Simulation
-        The data, the true graph and its weights.
-
     Examples
     --------
     >>> garden = example_network()
@@ -171,13 +149,15 @@ def example_network(rows: int = EXAMPLE_ROWS, seed: int = EXAMPLE_SEED) -> Simul
     rows = whole(rows, "rows", 1)
     seed = whole(seed, "seed", 0)
     # Columns in alphabetical order: the order of the columns must not give the causal order away.
-    names = tuple(sorted({name for parent, child, _ in _GARDEN for name in (parent, child)}))
+    causal_order = list(TopologicalSorter(_GARDEN).static_order())
+    names = tuple(sorted(causal_order))
     index = {name: i for i, name in enumerate(names)}
     raw = np.zeros((len(names), len(names)))
-    for parent, child, weight in _GARDEN:
-        raw[index[parent], index[child]] = weight
-    order = TopologicalSorter({j: np.flatnonzero(raw[:, j]).tolist() for j in range(len(names))}).static_order()
-    return _draw(names, raw, list(order), 1.0, rows, np.random.default_rng(seed), seed)
+    for child, parents in _GARDEN.items():
+        for parent, weight in parents.items():
+            raw[index[parent], index[child]] = weight
+    order = [index[name] for name in causal_order]
+    return _draw(names, raw, order, 1.0, rows, np.random.default_rng(seed), seed)
 
 
 def _random_pairs(

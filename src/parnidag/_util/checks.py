@@ -16,14 +16,7 @@ from parnidag.errors import ParnidagError
 
 
 def as_whole(value: object) -> int | None:
-    """Read a whole number of any type, None if it is not one; truth values are not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_whole(np.uint8(3)), as_whole(3.0), as_whole(True)
-    (3, None, None)
-    """
+    """Read a whole number of any type, None if it is not one; truth values are not."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:  # np.bool_ among them
@@ -73,16 +66,7 @@ def number(
     note: str = "",
     error: type[ParnidagError] = ParnidagError,
 ) -> float:
-    """Return a number in a range, or refuse it; infinity is refused unless it is `most`. See `whole` for the note.
-
-    Examples
-    --------
-    >>> number(0.25, "threshold", above=0, most=1)
-    0.25
-    >>> number(2, "threshold", above=0, most=1)
-    Traceback (most recent call last):
-    parnidag.errors.ParnidagError: threshold must be a number above 0 and at most 1, got 2
-    """
+    """Return a number in a range, or refuse it; infinity is refused unless it is `most`. See `whole` for the note."""
     try:
         given = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -95,26 +79,17 @@ def number(
 
 
 def seed_or_new(seed: object) -> int:
-    """Return a seed that was given, or a new one for None."""
     return secrets.randbits(32) if seed is None else whole(seed, "seed", note="or None")
 
 
 def one_of(value: object, argument: str, allowed: Iterable[object], error: type[ParnidagError] = ParnidagError) -> None:
-    """Refuse a value that is not among those allowed.
-
-    Examples
-    --------
-    >>> one_of("gibs", "kernel", ["gibbs", "printed"])
-    Traceback (most recent call last):
-    parnidag.errors.ParnidagError: kernel must be one of 'gibbs', 'printed', got 'gibs'
-    """
+    """Refuse a value that is not among those allowed."""
     known = list(allowed)
     if not any(type(value) is type(one) and value == one for one in known):
         raise refused(value, argument, f"one of {', '.join(map(repr, known))}", "", error)
 
 
 def refused(value: object, argument: str, wanted: str, note: str, error: type[ParnidagError]) -> ParnidagError:
-    """Make the error that says what an argument must be."""
     return error(f"{argument} must be {wanted}{note and f', {note}'}, got {value!r}", argument=argument)
 
 

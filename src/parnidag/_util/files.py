@@ -213,14 +213,9 @@ def csv_text(names: Sequence[str], values: Any, *, row_names: Sequence[str] | No
 def _write_table(file: TextIO, names: Sequence[str], values: Any, row_names: Sequence[str] | None, corner: str) -> None:
     import numpy as np  # only here: the command line asks about files before anything heavy is loaded
 
-    table = np.asarray(values)
-    if table.ndim != 2 or table.shape[1] != len(names):
-        raise ParnidagError(f"values of shape {table.shape} do not fit {len(names)} column names")
-    if row_names is not None and len(row_names) != len(table):
-        raise ParnidagError(f"{len(row_names)} row_names do not fit the {len(table)} rows of values")
     # quotes around all names: a lone carriage return in one would else end the line
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     heading = [escaped(name) for name in names]
     writer.writerow(heading if row_names is None else [corner, *heading])
-    for i, row in enumerate(table):
+    for i, row in enumerate(np.asarray(values)):
         writer.writerow(row.tolist() if row_names is None else [escaped(row_names[i]), *row.tolist()])

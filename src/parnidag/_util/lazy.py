@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterable
 
 
 def loader(package: str, homes: Iterable[str]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package whose public names have these homes, each written module.Name.
-
-    Examples
-    --------
-    >>> load = loader("parnidag", ["errors.PriorError"])
-    >>> load("PriorError")
-    <class 'parnidag.errors.PriorError'>
-    """
+    """Return the ``__getattr__`` of a package whose public names have these homes, each written module.Name."""
     modules = {name: module for module, _, name in (home.rpartition(".") for home in homes)}
 
     def load(name: str) -> object:

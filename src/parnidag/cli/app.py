@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from parnidag._util.text import visible
+from parnidag._util.text import number_of, visible
 from parnidag._version import __version__
 from parnidag.cli.options import (
     MaybeWhole,
@@ -104,7 +104,7 @@ def demo(
     truth = example_network(rows=rows, seed=EXAMPLE_SEED if seed is None else seed)
     say(
         f"An invented garden: {len(truth.names)} quantities, {len(truth.edges)} known effects, "
-        f"{rows} simulated rows (seed {truth.seed})."
+        f"{number_of(rows, 'simulated row')} (seed {truth.seed})."
     )
 
     import parnidag
@@ -115,7 +115,7 @@ def demo(
     print_conclusion(posterior)
     say("Where both directions of an edge are near one half, the data cannot tell them apart.")
     deliver_report(posterior, path, open_, title="The demo garden")
-    say("Next, your own table:  parnidag sample your.csv -o posterior.nc --report report.html")
+    say("Your table:  parnidag sample your.csv -o posterior.nc --report report.html")
     return _exit_code(posterior)
 
 
@@ -182,14 +182,14 @@ def exact(
     model: ModelOptions = ModelOptions(),  # noqa: B008
     results: OutputOptions = OutputOptions(),  # noqa: B008
 ) -> int:
-    """Compute the posterior exactly, for a small number of nodes.
+    """Compute the posterior exactly, for up to 20 nodes.
 
     Parameters
     ----------
     data
         The table: a CSV or Parquet file with one column for each node.
     draws
-        Independent graphs to draw from the posterior.
+        Independent graphs to draw from the posterior, for up to 16 nodes.
     seed
         Seed of the draws.
     """
@@ -237,7 +237,7 @@ def report(
     return 0
 
 
-@app.command
+@app.command(usage="Usage: parnidag compare [OPTIONS] RESULT...")
 def compare(
     *results: Path,
     truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
@@ -297,7 +297,7 @@ def simulate(
     nodes
         Number of nodes, one column each.
     edges
-        Number of edges of the random graph. Default: 1.5 a node.
+        Number of edges of the random graph. Default: 1.5 per node.
     rows
         Number of rows.
     seed
@@ -330,11 +330,8 @@ def simulate(
 def run(arguments: Sequence[str]) -> int:
     """Run one command; a user's mistake becomes one line on standard error.
 
-    Returns
-    -------
-    int
-        0 for success, 1 if workers were lost or the result could not be written, 2 for a user's mistake, 130 after
-        Ctrl-C, 143 after SIGTERM.
+    Returns 0 for success, 1 if workers were lost or the result could not be written, 2 for a user's mistake, 130 after
+    Ctrl-C, 143 after SIGTERM.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail

@@ -12,7 +12,7 @@ import re
 import secrets
 import tempfile
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 DASK_SECONDS = 10
-"""How long a scheduler has to answer."""
 
 
 def _whole(kind: type, tokens: Sequence[Token]) -> int:
@@ -93,7 +92,7 @@ class ModelOptions:
 
     interventions: Annotated[str | None, Parameter(metavar="COLUMN")] = None
     """The column that says which nodes were set by the experimenter in a row (several with ";" between, empty for
-    none); it is no node itself."""
+    none); it is not a node."""
 
     def data(self, path: Path) -> Data:
         from parnidag.data.table import Data
@@ -157,8 +156,7 @@ class SamplingOptions:
 
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
-    with the columns of the data as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else
-    "iterative"."""
+    with the nodes as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else "iterative"."""
 
     alpha: float | None = None
     """Significance level of the tests for --space pc or iterative. Default: 0.05."""
@@ -242,8 +240,8 @@ class RunningOptions:
     """Run the chains on a Dask cluster, by the address of its scheduler, such as tcp://10.0.0.1:8786."""
 
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None
-    """Write draws and every few seconds where the chains stand. If it exists, go on from there; more --draws make a
-    finished run longer."""
+    """Keep the draws and the state of the chains in this file, every few seconds. If it exists, go on from there; more
+    --draws make a finished run longer."""
 
     def check(self, data: Path) -> None:
         """Refuse what cannot work before hours are spent on it."""
@@ -267,18 +265,13 @@ class RunningOptions:
         saved = saved_identity(self.checkpoint)
         return secrets.randbits(32) if saved is None else saved["seed"]
 
-    @contextlib.contextmanager
-    def executor(self) -> Iterator[Any]:
+    def executor(self) -> contextlib.AbstractContextManager[Any]:
         """Give what runs the chains; None for threads."""
-        if self.processes is not None:
-            from parnidag.run.pools import processes
+        if self.processes is None:
+            return contextlib.nullcontext() if self.dask is None else _dask_client(self.dask)
+        from parnidag.run.pools import processes
 
-            yield processes(self.processes)
-        elif self.dask is not None:
-            with _dask_client(self.dask) as client:
-                yield client
-        else:
-            yield None
+        return contextlib.nullcontext(processes(self.processes))
 
 
 def _dask_client(address: str) -> Any:
@@ -343,7 +336,7 @@ class OutputOptions:
             posterior.report(self.report)
         if self.quiet:
             return
-        print_edges(posterior.summary(), self.threshold, len(posterior.nodes))
+        print_edges(posterior.summary(min(self.threshold, 0.01)), self.threshold, len(posterior.nodes))
         print_conclusion(posterior)
         for path in filter(None, (None if saved is False else self.output, self.edges_csv, self.report)):
             say(f"Saved {path}")
@@ -357,14 +350,12 @@ def demo_report_path() -> Path:
 
 
 def check_report(path: Path | None, *others: Path | None, option: str = "--report") -> None:
-    """Refuse a report that cannot be written, before hours are spent on it."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{option} {path}: the report is an HTML file, so name it *.html")
     check_writable(option, path, *others)
 
 
 def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> None:
-    """Write the report, say where it is, and open it if asked to."""
     written = posterior.report(path, title=title)
     say(f"Report: {written}")
     if show and not webbrowser.open(written.resolve().as_uri()):

@@ -16,11 +16,9 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
 FAREWELL_SECONDS = 0.5
-"""How long an interrupted command waits for its threads."""
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with this exit code."""
     if code in (INTERRUPTED, TERMINATED):
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more Ctrl-C ends nothing sooner

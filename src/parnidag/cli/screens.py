@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parnidag._util.text import number_of, visible
+from parnidag._util.text import name_and_options, number_of, visible
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -18,22 +20,22 @@ if TYPE_CHECKING:
     from parnidag.simulation import Simulation
 
 NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
-"""Headings of columns that are aligned at the right."""
+
+RENAMED = {"forbidden": "forbid", "required": "require"}
+"""Arguments of the library whose options have another name."""
 
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
 
 MOST_ROWS = 30
-"""Differences that are listed; more are only counted."""
 
 
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
-    """Print the probable edges, with the columns that this kind of result has."""
-    probable = summary[summary["probability"] >= threshold].sort_values("probability", ascending=False, kind="stable")
+    probable = summary[summary["probability"] >= threshold]
     say(f"{nodes} nodes, {number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
     if probable.empty:
-        likeliest = summary.sort_values("probability", ascending=False, kind="stable").head(MOST_LIKELY)
-        shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest.itertuples())
+        likeliest = summary.head(MOST_LIKELY).itertuples()
+        shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest)
         say(f"The most probable: {shown}. A lower --threshold lists more." if shown else "No edge was seen at all.")
         return
     formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
@@ -46,10 +48,9 @@ def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
 
 
 def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
-    """Print the probable edges and the true ones, and how the two sets compare."""
     true = set(truth.edges)
     rows: list[list[str]] = []
-    found = {"yes": 0, "reversed": 0, "no": 0}
+    found: Counter[str] = Counter()
     cells = [
         (-float(probability), str(parent), str(child))
         for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
@@ -71,10 +72,8 @@ def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold
 
 def print_conclusion(posterior: Posterior) -> None:
     """Print the score, then the log evidence of an exact result, or whether the chains of a sampled one agree."""
-    score = dict(posterior.settings.get("score") or {})
-    if score:
-        options = ", ".join(f"{name} {value}" for name, value in score.items() if name != "name" and value is not None)
-        say(f"Score: {score['name']}" + (f" ({options})." if options else "."))
+    if score := name_and_options(posterior.settings.get("score")):
+        say(f"Score: {score}.")
     dropped = dict(posterior.settings.get("data") or {}).get("dropped_rows")
     if dropped:
         say(f"{number_of(dropped, 'row')} with missing values left out.")
@@ -90,14 +89,13 @@ def print_conclusion(posterior: Posterior) -> None:
 
 
 def print_differences(first: Posterior, second: Posterior, least: float) -> None:
-    """Print the edges on which two results differ, and how far they are apart over all."""
-    from parnidag.results.compare import compare, root_mean_square
+    from parnidag.results.compare import compare
 
-    table = compare(first, second)
+    table, n = compare(first, second), len(first.nodes)
     shown = table[table["difference"].abs() > least]
     largest = table["difference"].abs().max() if len(table) else 0.0
-    rms = root_mean_square(first, second)
-    say(f"Over all {len(first.nodes)} nodes: largest difference {largest:.3f}, root mean square {rms:.4f}.")
+    rms = math.sqrt((table["difference"] ** 2).sum() / (n * (n - 1)))
+    say(f"Over all {n} nodes: largest difference {largest:.3f}, root mean square {rms:.4f}.")
     if shown.empty:
         say(f"No edge differs by more than {least:g}.")
         return
@@ -118,7 +116,7 @@ def print_against_truth(results: Mapping[str, Posterior], truth: Path) -> None:
     columns = {name: evaluate(posterior, truth) for name, posterior in results.items()}
     figures = next(iter(columns.values())).index
     rows = [[figure, *(cell(column[figure], _format(figure)) for column in columns.values())] for figure in figures]
-    print_table(["against the truth", *columns], rows)
+    print_table(["against the truth", *columns], rows, numbers=columns)
 
 
 def _format(figure: str) -> str:
@@ -141,8 +139,10 @@ def error_line(error: Exception, options: Collection[str]) -> str:
     text, remedy = (text, "") if error.remedy is None else (text.removesuffix(error.remedy), error.remedy)
     text = text.removeprefix("path: ")  # on the command line a file has no name but its own
     argument = "truth" if text.startswith("truth: ") else error.argument
-    if argument is not None and argument in options:
-        option = f"--{argument.replace('_', '-')}"
+    named = "" if argument is None else RENAMED.get(argument, argument)
+    if named in options:
+        option = f"--{named.replace('_', '-')}"
+        text = re.sub(r", or None( for [^,]+)?(?=, got )", "", text)  # an option is left out instead
         text = re.sub(rf"^{argument}(=['\"]?(\w+)['\"]?)?", lambda found: f"{option} {found[2] or ''}".strip(), text)
     return text + in_option_words(remedy)
 
@@ -190,11 +190,11 @@ def say(text: str) -> None:
     Console().print(text, markup=False, highlight=False)
 
 
-def print_table(headings: list[str], rows: list[list[str]]) -> None:
+def print_table(headings: list[str], rows: list[list[str]], numbers: Collection[str] = NUMERIC) -> None:
     """Print a table: drawn for the width of a terminal, aligned plain text in a pipe; a name stays on its line."""
     rows = [[visible(text) for text in row] for row in rows]
     widths = [max(len(line[k]) for line in [headings, *rows]) for k in range(len(headings))]
-    numeric = [heading in NUMERIC for heading in headings]
+    numeric = [heading in numbers for heading in headings]
     if not sys.stdout.isatty():
         for line in [headings, *rows]:
             cells = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(line, widths, numeric, strict=True)]

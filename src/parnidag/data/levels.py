@@ -150,7 +150,7 @@ def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Level
     for j, column in enumerate(columns):
         found = column.follow(values[:, j], codings[j], "discrete", math.inf)
         codes[j] = 0 if found is None else found
-    refuse_fractions(names, columns, "levels")
+    refuse_fractions(names, columns, "a discrete score")
     codes.flags.writeable = False
     return Levels(codes, tuple(column.labels() for column in columns))
 
@@ -181,7 +181,7 @@ def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenC
     _refuse_strays(names, columns)
     raise DataError(
         f"the table mixes classes, in {shorten(coded)}, with measurements, in "
-        f"{shorten([_describe_measured(names[j], columns[j]) for j in measured])}: leave out the ones or the others, "
+        f"{shorten([_describe_measured(names[j], columns[j]) for j in measured])}: leave out one kind or the other, "
         "code the classes as numbers (0 and 1) for a Gaussian score, or cut the measurements into classes (for example "
         "with pandas.cut) for a discrete one"
     )

@@ -121,7 +121,8 @@ def refuse_names(names: Sequence[str] | None, what: str) -> None:
 
 def _check_shape(names: Sequence[str], aside: str | None, n_rows: int, fewest_rows: int, source: str = "") -> None:
     if aside is not None and aside not in names:
-        raise DataError(f"{source}interventions={aside!r} is not a column; {did_you_mean(aside, names)}")
+        message = f"interventions={aside!r} is not a column; {did_you_mean(aside, names)}"
+        raise DataError(message, argument="interventions")
     n_columns = len(names) - (aside is not None)
     if n_columns == 0:
         raise DataError(f"{source}the table is empty: it has no columns")

@@ -102,8 +102,8 @@ class Tally:
         if empty:
             raise DataError(f"columns without any value: {shorten(empty)}; remove them")
         if self.n_rows < FEWEST_ROWS:
-            dropped = f" after {self.dropped_rows} with missing values were dropped" if self.dropped_rows else ""
-            raise DataError(f"too few rows: {self.n_rows} left{dropped}, at least {FEWEST_ROWS} are needed")
+            dropped = f" left after {self.dropped_rows} with missing values were dropped" if self.dropped_rows else ""
+            raise DataError(f"too few rows: {self.n_rows}{dropped}, at least {FEWEST_ROWS} are needed")
         if self.infinite.any():
             listed = _with_counts(names, self.infinite)
             raise DataError(f"infinite values (or too large for double precision) in {listed}; remove or replace them")

@@ -385,7 +385,7 @@ class Data:
         """
         if self._levels is None:
             if self._values is None:
-                levels.refuse_fractions(self.names, self._columns, "levels")
+                levels.refuse_fractions(self.names, self._columns, "a discrete score")
                 raise _rows_gone("discrete() of a continuous table", "; kind='discrete' keeps what it needs")
             self._levels = levels.make_levels(self.names, self._values, self._codings)
         return self._levels

@@ -17,7 +17,7 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the structural intervention distance: wrong causal effects among the n(n − 1) that `graph` implies.
 
     For every ordered pair of nodes, the effect of the one on the other is estimated by adjusting for the parents that
-    the one has in `graph`; it is wrong if that is no valid adjustment in `truth`. It is not symmetric.
+    the one has in `graph`; it is wrong if that is no valid adjustment in `truth`. It is not symmetric. It needs gadjid.
 
     Parameters
     ----------
@@ -25,11 +25,6 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
         DAGs, in any form that `parnidag.as_graph` takes.
     normalise : bool, default False
         Return the share of wrong effects instead of their number.
-
-    Raises
-    ------
-    ParnidagError
-        If gadjid is not installed, or one of them is no DAG.
 
     Examples
     --------
@@ -44,12 +39,7 @@ def sid(graph: object, truth: object, normalise: bool = False) -> float:
 def parent_distance(graph: object, truth: object, normalise: bool = False) -> float:
     """Return the parent adjustment distance, the same as `sid` for DAGs, and defined for CPDAGs as well.
 
-    Parameters
-    ----------
-    graph, truth
-        DAGs or CPDAGs, in any form that `parnidag.as_graph` takes.
-    normalise : bool, default False
-        As in `sid`.
+    Arguments are otherwise those of `sid`.
 
     Examples
     --------
@@ -90,13 +80,7 @@ def has_gadjid() -> bool:
 
 
 def is_cpdag(graph: Graph) -> bool:
-    """Is a partially directed graph the CPDAG of a DAG?
-
-    Examples
-    --------
-    >>> is_cpdag(Graph(("a", "b", "c"), [[0, 1, 0], [1, 0, 1], [0, 0, 0]], "cpdag"))  # a — b → c: b → c is reversible
-    False
-    """
+    """Is a partially directed graph the CPDAG of a DAG?"""
     from parnidag.graphs.equivalence import cpdag  # only here: it brings in the compiler
 
     dag = _some_dag(graph.adjacency)

@@ -51,12 +51,7 @@ def shd(graph: object, truth: object, reversal: Reversal = "once") -> int:
 def shd_cpdag(graph: object, truth: object, reversal: Reversal = "once") -> int:
     """Return the structural Hamming distance between the CPDAGs: what data alone could have told apart.
 
-    Parameters
-    ----------
-    graph, truth
-        Two graphs; of a DAG the CPDAG is taken.
-    reversal : {"once", "twice"}, default "once"
-        As in `shd`.
+    Arguments are those of `shd`; of a DAG the CPDAG is taken.
 
     Examples
     --------

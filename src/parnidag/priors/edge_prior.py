@@ -112,17 +112,9 @@ class EdgePrior:
         return hash((self.h, self.tiers, self.max_parents))
 
     def resolve(self, names: Sequence[str]) -> ResolvedPrior:
-        """Work the prior out for the nodes `names`.
+        """Work the prior out for the nodes `names`, at least two, in the order of the data.
 
-        Parameters
-        ----------
-        names
-            Names of all nodes, in the order of the data; at least two.
-
-        Raises
-        ------
-        PriorError
-            A name or an index is unknown, or the constraints contradict one another.
+        Refused with a `PriorError` if a name or an index is unknown, or the constraints contradict one another.
 
         Examples
         --------

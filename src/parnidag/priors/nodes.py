@@ -33,7 +33,7 @@ class Nodes:
         if isinstance(node, str):
             if node in self._indices:
                 return self._indices[node]
-            raise PriorError(f"{argument}: unknown node {node!r}; {did_you_mean(node, self.names)}")
+            raise PriorError(f"{argument}: unknown node {node!r}; {did_you_mean(node, self.names)}", argument=argument)
         if node >= self.size:
             raise PriorError(f"{argument}: index {node} is out of range; there are {self.size} nodes, the first is 0")
         return node
@@ -80,7 +80,7 @@ def checked_edge(edge: object, argument: str) -> Edge:
         raise PriorError(f"{argument}: {edge!r} is not a (parent, child) pair; write a list such as [('A', 'B')]")
     parent, child = (checked_node(node, argument) for node in edge)
     if parent == child:
-        raise PriorError(f"{argument}: {parent!r} → {child!r} leads from a node to itself")
+        raise PriorError(f"{argument}: {parent!r} → {child!r} leads from a node to itself", argument=argument)
     return parent, child
 
 

@@ -9,6 +9,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
 from parnidag._util.files import write_atomically
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
@@ -40,7 +43,6 @@ COLUMN_HEADINGS = {
 
 
 def write_report(posterior: Posterior, path: str | os.PathLike[str], title: str | None = None) -> Path:
-    """Write the report of a result to a file; users call `Posterior.report`."""
     return write_atomically(path, render_report(posterior, title), example="report.html")
 
 
@@ -49,9 +51,6 @@ def render_report(posterior: Posterior, title: str | None = None) -> str:
     if title is not None and not isinstance(title, str):
         raise ParnidagError(f"title: must be a text or None, not {title!r}")
     heading = shown_name(title) if title else "What acts on what?"
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style, script = _read("style.css"), _script()
     template = environment.from_string(_read("template.html.j2"))
@@ -66,8 +65,6 @@ def render_report(posterior: Posterior, title: str | None = None) -> str:
 
 
 def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
-    from markupsafe import Markup
-
     settings, diagnostics = posterior.settings, posterior.diagnostics()
     record = posterior.record
     exact = record.exact_probabilities is not None

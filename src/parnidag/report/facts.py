@@ -87,9 +87,6 @@ def as_script(data: dict[str, Any]) -> str:
     return text
 
 
-# ── what is listed ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Listing:
     """Which edges the page lists, and in which words it says so."""
@@ -126,9 +123,6 @@ def left_open(probabilities: Floats) -> NDArray[np.bool_]:
     return (either > OPEN_FROM) & (either < SURE_FROM)
 
 
-# ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
     """Return the names of the columns, and a row for every listed edge, with nodes by number."""
     table = posterior.summary(min_probability=floor).head(MOST_EDGES)
@@ -151,26 +145,14 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
 
 
 def figure(value: float) -> float | str | None:
-    """Shorten a number to four digits; JSON has no word for what is not finite.
-
-    Examples
-    --------
-    >>> figure(0.123456), figure(float("inf")), figure(float("nan"))
-    (0.1235, 'infinite', None)
-    """
+    """Shorten a number to four digits; JSON has no word for what is not finite."""
     if math.isnan(value):
         return None
     return float(f"{value:.4g}") if math.isfinite(value) else "infinite"
 
 
 def kept_digits(probability: float) -> float:
-    """Cut a probability to five digits, never up: it passes the slider's hundredths just as the full number does.
-
-    Examples
-    --------
-    >>> kept_digits(0.249999999), kept_digits(0.29)
-    (0.24999, 0.29)
-    """
+    """Cut a probability to five digits, never up: it passes the slider's hundredths just as the full number does."""
     return float(Decimal(repr(float(probability))).quantize(Decimal("0.00001"), rounding=ROUND_DOWN))
 
 
@@ -185,9 +167,6 @@ def _class_rows(posterior: Posterior, listing: Listing) -> dict[str, Any]:
     return {"classes": rows[:MOST_EDGES], "unlisted_class": unlisted}
 
 
-# ── matrices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def packed(matrix: Floats) -> str:
     """Return a matrix of probabilities as text, a byte per cell, in steps of 1/250."""
     return base64.b64encode(np.rint(matrix * 250).astype(np.uint8).tobytes()).decode("ascii")
@@ -200,17 +179,11 @@ def heat_order(consensus: NDArray[np.bool_], places: NDArray[np.int64]) -> list[
     return ordered
 
 
-# ── the picture ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def picture(names: list[str], probabilities: NDArray[np.float64], consensus: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return labels, the boxes' places and widths, and the ways of edges that are not straight, in pixels.
-
-    Edges of the consensus graph come first.
-    """
+    """Return labels, the boxes' places and widths, and the ways of edges that are not straight, in pixels."""
     labels = [label(name) for name in names]
     widths = np.array([box_width(text) for text in labels])
-    weights = np.where(consensus, 1.0 + probabilities, probabilities)
+    weights = np.where(consensus, 1.0 + probabilities, probabilities)  # edges of the consensus graph come first
     across, down = next((across, down) for most, across, down in SPACING if len(names) <= most)
     layout = layered(_drawn(weights), weights, widths=widths / across)
     scale = np.array([across, down])

@@ -52,12 +52,10 @@ class Axes:
     y: tuple[float, float]
 
     def across(self, values: Floats | float) -> Floats:
-        """Return pixels from the left."""
         low, high = self.x
         return LEFT + (np.asarray(values) - low) / ((high - low) or 1.0) * (WIDTH - LEFT - RIGHT)
 
     def down(self, values: Floats | float) -> Floats:
-        """Return pixels from the top."""
         low, high = self.y
         return HEIGHT - BOTTOM - (np.asarray(values) - low) / ((high - low) or 1.0) * (HEIGHT - TOP - BOTTOM)
 
@@ -216,29 +214,16 @@ def edge_numbers(numbers: NDArray[np.int64], exact: bool) -> Figure:
     )
 
 
-# ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def colour(index: int) -> str:
-    """Return the class that colours a series."""
     return f"s{index % COLOURS}"
 
 
 def chain_names(chains: int) -> tuple[str, ...]:
-    """Return names for the legend, if one is needed."""
     return tuple(f"chain {k + 1}" for k in range(chains)) if 1 < chains <= COLOURS else ()
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return round numbers within limits.
-
-    Examples
-    --------
-    >>> ticks(0, 1)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    >>> ticks(-8811, -8779)
-    [-8810.0, -8800.0, -8790.0, -8780.0]
-    """
+    """Return round numbers within limits."""
     span = (high - low) or 1.0
     power = 10.0 ** np.floor(np.log10(span))
     steps = [power * factor for factor in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0)]

@@ -12,7 +12,6 @@ LONGEST_LABEL = 22
 """Cells that a name may take in its box (wide characters take two); panel, table and tooltip have the whole name."""
 
 CELL = 7.0
-"""Width in pixels of a Latin letter in a box."""
 
 BOX_PADDING = 20.0
 NARROWEST_BOX = 40.0
@@ -22,26 +21,18 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff
 
 
 def shown_name(name: str) -> str:
-    r"""Return a name that any page can hold; what it cannot becomes the replacement character.
-
-    Examples
-    --------
-    >>> shown_name("rain\tfall"), ascii(shown_name("a\x00b")), shown_name(" ")
-    ('rain fall', "'a\\ufffdb'", '" "')
-    """
+    r"""Return a name that any page can hold; what it cannot becomes the replacement character."""
     clean = _UNSHOWABLE.sub("\ufffd", re.sub(r"[\t\n\r]+", " ", name))
     return clean if clean.strip() else f'"{clean}"'
 
 
 def label(name: str) -> str:
-    """Return a name cut to a length that fits its box."""
     if cell_len(name) <= LONGEST_LABEL:
         return name
     return set_cell_size(name, LONGEST_LABEL - 1).rstrip() + "…"
 
 
 def box_width(text: str) -> float:
-    """Return the width in pixels of the box around a label."""
     return max(NARROWEST_BOX, CELL * cell_len(text) + BOX_PADDING)
 
 

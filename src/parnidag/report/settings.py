@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from parnidag._util.text import name_and_options
 from parnidag._version import __version__
 
 MOST_COLUMNS = 400
@@ -16,11 +17,10 @@ Rows = list[tuple[str, str]]
 
 
 def setting_groups(settings: dict[str, Any], exact: bool, log_evidence: float | None) -> list[tuple[str, Rows]]:
-    """Group the settings under headings: (heading, [(name, value)])."""
     prior = dict(settings.get("prior") or {})
     groups = [
         ("Data", _data_rows(settings)),
-        ("Model", [("score", _object(settings.get("score"))), *_prior_rows(prior)]),
+        ("Model", [("score", name_and_options(settings.get("score"))), *_prior_rows(prior)]),
         ("Run", _run_rows(settings, exact, log_evidence)),
         ("Versions and times", _version_rows(settings)),
     ]
@@ -68,9 +68,9 @@ def _run_rows(settings: dict[str, Any], exact: bool, log_evidence: float | None)
     return [
         ("method", "exact sum over all graphs" if exact else "Markov chain Monte Carlo"),
         ("log evidence", "" if log_evidence is None else f"{log_evidence:,.4f}".replace("-", "−")),
-        ("sampler", _object(settings.get("sampler"))),
+        ("sampler", name_and_options(settings.get("sampler"))),
         ("chains", whole("chains")),
-        ("draws a chain" if not exact else "draws", "" if draws == "0" else draws),
+        ("draws per chain" if not exact else "draws", "" if draws == "0" else draws),
         ("iterations between draws", whole("thin")),
         ("tuning iterations", whole("tune")),
         (
@@ -100,16 +100,7 @@ def _seconds(value: float) -> str:
     return f"{value:.3g} s" if value >= 0.001 else "<0.001 s"
 
 
-def _object(described: Any) -> str:
-    """Say what a sampler or score is: its name, then the options that were given."""
-    if not described:
-        return ""
-    options = [f"{name} {value}" for name, value in dict(described).items() if name != "name" and value is not None]
-    return str(described.get("name", "")) + (f" ({', '.join(options)})" if options else "")
-
-
 def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the summary of the data's columns: headings, and a row for each column."""
     columns = list(dict(settings.get("data") or {}).get("columns") or [])
     keys = list(columns[0]) if columns else []
     rows = [[_cell(column.get(key)) for key in keys] for column in columns[:MOST_COLUMNS]]
@@ -120,9 +111,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-# ── the call ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def reproducing_call(settings: dict[str, Any], exact: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from parnidag.results.verdict import (
     SHOWN_GROUPS,
     edge_label,
     node_list,
+    shown,
     split_of_chains,
 )
 
@@ -51,7 +51,6 @@ class Reading:
 
 
 def answer(probabilities: NDArray[np.float64], rows: int | None) -> str:
-    """Say how many pairs of nodes the data decide."""
     size = number_of(len(probabilities), "variable")
     if rows is not None:
         size += f", {number_of(rows, 'row')}"
@@ -86,10 +85,9 @@ def _mode_notes(groups: Sequence[ModeGroup]) -> list[str]:
     notes = []
     for group in groups[:SHOWN_GROUPS]:
         parent, child, by_chain = group.edges[0]
-        figures = ", ".join(f"{probability:.2f}" for probability in by_chain[:SHOWN_CHAINS])
-        shown = min(len(by_chain), SHOWN_CHAINS)
+        figures = [f"{probability:.2f}" for probability in by_chain[:SHOWN_CHAINS]]
         note = f"{'separated modes' if group.kind == 'separated' else 'slow mixing'} at {node_list(group.nodes)}"
-        note += f"; probability of {edge_label(parent, child)} in chains 1 to {shown}: {figures}"
+        note += f"; probability of {edge_label(parent, child)} in chains 1 to {len(figures)}: {', '.join(figures)}"
         if group.kind == "separated":
             note += f"; {split_of_chains(group.chain_groups)} go together"
             note += ", each where it started" if group.by_start else ""
@@ -103,9 +101,6 @@ def _sentence(text: str, stop: str = ".") -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else stop)
 
 
-# ── diagnostics ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
     """Explain every global diagnostic that there is; nothing for exact results."""
     if diagnostics.iterations is None:
@@ -114,47 +109,47 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
     listed = [
         Reading(
             "R-hat of the log posterior",
-            _number(diagnostics.rhat_log_posterior, 3),
+            shown(diagnostics.rhat_log_posterior, 3),
             f"Compares the chains, each cut in halves; 1 if they cannot be told apart. Good below {RHAT_LIMIT}.",
             _below(diagnostics.rhat_log_posterior, RHAT_LIMIT),
         ),
         Reading(
             "Largest R-hat of an edge",
-            _number(diagnostics.rhat_edges_max, 3),
-            f"The same for the presence of every edge; the worst one is shown. {diagnostics.edges_rhat_above} "
-            f"above {RHAT_LIMIT}.",
+            shown(diagnostics.rhat_edges_max, 3),
+            f"The same for the presence of every edge; the worst one is shown. Good below {RHAT_LIMIT}; "
+            f"{number_of(diagnostics.edges_rhat_above, 'edge')} above.",
             _below(diagnostics.rhat_edges_max, RHAT_LIMIT),
         ),
         Reading(
             "Largest difference between chains",
-            _number(diagnostics.disagreement_max, 3),
+            shown(diagnostics.disagreement_max, 3),
             f"How far two chains are apart in the probability of the edge they agree on least. Good below "
             f"{DISAGREEMENT_LIMIT}.",
             _below(diagnostics.disagreement_max, DISAGREEMENT_LIMIT),
         ),
         Reading(
             "Typical difference between chains",
-            _number(diagnostics.disagreement_rms, 4),
+            shown(diagnostics.disagreement_rms, 4),
             "Root mean square over all edges and pairs of chains.",
         ),
         Reading(
             "Effective draws of the log posterior",
-            f"{_number(diagnostics.ess_log_posterior, 0)} bulk, {_number(diagnostics.ess_tail_log_posterior, 0)} tail",
+            f"{shown(diagnostics.ess_log_posterior, 0)} bulk, {shown(diagnostics.ess_tail_log_posterior, 0)} tail",
             f"So many independent draws are the stored ones worth, for the middle and for the tails. Good from "
             f"{enough:.0f}.",
             _below(enough, diagnostics.ess_log_posterior),
         ),
         Reading(
             "Fewest effective draws of an edge",
-            _number(diagnostics.ess_edges_min, 0),
+            shown(diagnostics.ess_edges_min, 0),
             "So many independent graphs is the least well known edge probability worth, out of all iterations.",
         ),
-        Reading("Distinct graphs among the draws", _number(diagnostics.distinct_graphs, 0), _mass(diagnostics)),
+        Reading("Distinct graphs among the draws", shown(diagnostics.distinct_graphs, 0), _mass(diagnostics)),
     ]
     if diagnostics.effective_draws_per_second is not None:
         listed.append(
             Reading(
-                "Effective draws a second",
+                "Effective draws per second",
                 f"{diagnostics.effective_draws_per_second:,.3g}",
                 "Of the log posterior, for each second of computing time of the chains alone, without the search "
                 "before them.",
@@ -180,7 +175,7 @@ def chain_table(diagnostics: Diagnostics) -> tuple[list[str], list[list[str]]]:
     columns: dict[str, Sequence[float] | None] = {
         "iterations": diagnostics.iterations,
         "accepted": diagnostics.acceptance,
-        "iterations a second": diagnostics.iterations_per_second,
+        "iterations per second": diagnostics.iterations_per_second,
         "evaluations": diagnostics.evaluations,
         "ω": diagnostics.omega,
         "scores remembered": diagnostics.memo_hit_rate,
@@ -192,13 +187,7 @@ def chain_table(diagnostics: Diagnostics) -> tuple[list[str], list[list[str]]]:
     return ["chain", *known], rows
 
 
-def _number(value: float | None, digits: int) -> str:
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
-
-
 def _below(low: float | None, high: float | None) -> str:
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
+    if low is None or high is None:
         return ""
     return "good" if low <= high else "bad"

@@ -34,7 +34,7 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
     """
     required = edge_codes(run.target.required)
     plan = run.plan
-    packed: dict[str, Any] = pack_store(run.store, plan.chains, run.draws(), required)._asdict()
+    packed = pack_store(run.store, plan.chains, run.draws(), required)
     if not (to_file and packed["graph_edges"].size * required.itemsize > MOST_IN_MEMORY):
         packed["graph_edges"] = packed["graph_edges"].whole()
     best_edges, best_score = _best(run, required)
@@ -72,7 +72,6 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
 
 
 def software() -> dict[str, str]:
-    """Return the versions that a result depends on."""
     return {
         "parnidag": __version__,
         "Python": platform.python_version(),
@@ -151,9 +150,8 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
             "tries": totals["tried"] / max(kept, 1),
             **run.sampler.gauges(log.chain),
         }
-        if (
-            named(log.chain.graph).hits or named(log.chain.graph).misses
-        ):  # samplers on tables alone ask the cache for nothing
+        asked = named(log.chain.graph)
+        if asked.hits or asked.misses:  # samplers on tables alone ask the cache for nothing
             figures["memo_hit_rate"] = log.chain.memo_hit_rate
         if "evaluations" in totals:
             figures["evaluations"] = totals["evaluations"] / max(totals["parni_iterations"], 1.0)
@@ -169,7 +167,6 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
 def record_of_solution(
     target: Target, solution: Solution, graphs: NDArray[np.bool_], settings: dict[str, Any], prior: NDArray[np.float64]
 ) -> RunRecord:
-    """Put an exact solution and its draws, if any, into a result."""
     n = target.n_nodes
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -68,24 +67,11 @@ def compare(first: Posterior, second: Posterior, min_difference: float = 0.0) ->
     )
 
 
-def root_mean_square(first: Posterior, second: Posterior) -> float:
-    """Return the root mean square difference over all n(n − 1) edges."""
-    n = len(first.nodes)
-    squares = (compare(first, second)["difference"] ** 2).sum()
-    return math.sqrt(float(squares) / (n * (n - 1)))
+def side_by_side(first: Posterior, second: Posterior, arguments: tuple[str, str]) -> tuple[Floats, ...]:
+    """Match the edges of two results by the names of their nodes, in the first one's order.
 
-
-class SideBySide(NamedTuple):
-    """Edge probabilities of two results and their errors (0 if exact, NaN if unknown), all in the first one's order."""
-
-    first: Floats
-    second: Floats
-    first_error: Floats
-    second_error: Floats
-
-
-def side_by_side(first: Posterior, second: Posterior, arguments: tuple[str, str]) -> SideBySide:
-    """Match the edges of two results by the names of their nodes."""
+    Returns the probabilities of the first and of the second, then their errors: 0 if exact, NaN if unknown.
+    """
     for result, argument in zip((first, second), arguments, strict=True):
         if not isinstance(getattr(result, "record", None), RunRecord):
             raise ParnidagError(
@@ -101,7 +87,7 @@ def side_by_side(first: Posterior, second: Posterior, arguments: tuple[str, str]
     order = [place[name] for name in first.nodes]
     matched = np.ix_(order, order)
     (a, a_error), (b, b_error) = _with_errors(first), _with_errors(second)
-    return SideBySide(a, b[matched], a_error, b_error[matched])
+    return a, b[matched], a_error, b_error[matched]
 
 
 def _with_errors(result: Posterior) -> tuple[Floats, Floats]:

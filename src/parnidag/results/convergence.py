@@ -32,13 +32,7 @@ TIE_GAP = 1e-13
 
 
 def chain_probabilities(batch_counts: Integers, batch_iterations: Integers) -> Floats:
-    """Frequency of every edge in every chain that kept at least one iteration; arrays are those of a `RunRecord`.
-
-    Examples
-    --------
-    >>> chain_probabilities(np.array([[[1, 4], [3, 4]]]), np.array([[4, 4]]))
-    array([[0.5, 1. ]])
-    """
+    """Frequency of every edge in every chain that kept at least one iteration; arrays are those of a `RunRecord`."""
     lengths = batch_iterations.sum(axis=1)
     kept = lengths > 0
     frequencies: Floats = batch_counts[kept].sum(axis=1) / lengths[kept, None]
@@ -130,12 +124,6 @@ def edge_disagreement(chains: Floats, n_nodes: int) -> tuple[Floats, float]:
     The first is the largest minus the smallest probability over chains. The second is the root of the mean square, over
     the n(n−1) ordered pairs of nodes and all pairs of chains, of the difference between the two chains' probabilities;
     edges never seen count as agreement.
-
-    Examples
-    --------
-    >>> spread, rms = edge_disagreement(np.array([[0.9, 0.2], [0.5, 0.2]]), n_nodes=2)
-    >>> spread.round(2), round(rms, 4)
-    (array([0.4, 0. ]), 0.2828)
     """
     n_chains, n_edges = chains.shape
     pairs = n_nodes * (n_nodes - 1) * n_chains * (n_chains - 1) / 2
@@ -146,14 +134,11 @@ def edge_disagreement(chains: Floats, n_nodes: int) -> tuple[Floats, float]:
     return chains.max(axis=0) - chains.min(axis=0), math.sqrt(squares / pairs)
 
 
-# ── the log posterior, from draws ─────────────────────────────────────────────────────────────────────────────────────
+# ── the log posterior, from draws: NaN if nothing ever changes or there are fewer than four ───────────────────────────
 
 
 def rank_rhat(draws: Floats) -> float:
-    """Rank-normalised split R-hat of a scalar, the larger of its bulk and folded versions (Vehtari et al. 2021).
-
-    NaN if nothing ever changes or there are fewer than four draws; infinity if chains are frozen apart.
-    """
+    """Rank-normalised split R-hat of a scalar, the larger of its bulk and folded versions; infinity if frozen apart."""
     if not _usable(draws):
         return math.nan
     halves = _split(draws)
@@ -162,10 +147,7 @@ def rank_rhat(draws: Floats) -> float:
 
 
 def bulk_ess(draws: Floats) -> float:
-    """Effective sample size of rank-normalised split chains: how well the centre of the distribution is known.
-
-    NaN if nothing ever changes or there are fewer than four draws.
-    """
+    """Effective sample size of rank-normalised split chains: how well the centre of the distribution is known."""
     return _ess(_normal_scores(_split(draws))) if _usable(draws) else math.nan
 
 
@@ -235,12 +217,6 @@ def rank_counts(values: Floats, bins: int) -> Floats:
 
     Log posteriors of few graphs have many ties. Sharing is the mean over all ways of breaking them, so chains that
     visit the same graphs equally often have flat histograms, as they should.
-
-    Examples
-    --------
-    >>> rank_counts(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 2.0]]), 2)
-    array([[2.25, 0.75],
-           [0.75, 2.25]])
     """
     values = merge_rounding(values)
     levels, place = np.unique(values, return_inverse=True)

@@ -13,7 +13,6 @@ from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_lim
 
 
 def datatree_of(record: RunRecord, probabilities: NDArray[np.float64], min_probability: float) -> xr.DataTree:
-    """Build the tree; users call `Posterior.to_datatree`."""
     chains, draws = record.graph_index.shape
     coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
     present, labels = _present_edges(record, probabilities, min_probability)

@@ -135,7 +135,7 @@ class Diagnostics:
         )
         told = f"{self.distinct_graphs:,} distinct among the draws" + (f"; {shares}" if shares else "")
         speed = self.effective_draws_per_second
-        return told + (f"; {short_number(speed)} effective draws a CPU second" if speed is not None else "")
+        return told + (f"; {short_number(speed)} effective draws per CPU second" if speed is not None else "")
 
     def __repr__(self) -> str:
         lines = [("verdict", self.verdict), *(("advice", text) for text in self.advice)]
@@ -186,7 +186,6 @@ def _by_chain(values: Sequence[float]) -> str:
 
 
 def diagnose(record: RunRecord) -> Diagnostics:
-    """Judge a run from its record; users call `Posterior.diagnostics`."""
     draws = merge_rounding(record.log_posterior)
     chains = chain_probabilities(record.batch_counts, record.batch_iterations)
     probabilities = chains.mean(axis=0) if len(chains) else np.zeros(chains.shape[1])

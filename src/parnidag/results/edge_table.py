@@ -21,7 +21,6 @@ BAYES_FACTOR_LIMIT = 10.0
 
 
 def edge_table(record: RunRecord, probabilities: Floats, min_probability: float) -> pd.DataFrame:
-    """Tabulate the edges of at least a given probability; users call `Posterior.summary`."""
     n = len(record.nodes)
     flat = probabilities.ravel()
     listed = np.flatnonzero((flat >= min_probability) & ~np.eye(n, dtype=bool).ravel())

@@ -78,7 +78,9 @@ def find_modes(record: RunRecord, log_posterior: Floats, limit: float) -> list[M
     if edges.size == 0:
         return []
     sides = _sides(record, kept, edges, limit)
-    sides *= _all_sides_settled(sides, _settled(record, log_posterior)[kept])
+    settled = _settled(record, log_posterior)[kept]
+    # There must be a settled chain on each side: others may be apart only because they are still moving.
+    sides *= np.logical_and.reduce([(sides[settled] == side).any(axis=0) for side in sides])
     separated = np.asarray((sides > 0).any(axis=0))
     group_of = _groups(record.edge_codes[edges], separated, len(record.nodes))
     heights = _heights(log_posterior)
@@ -124,10 +126,8 @@ def least_stay(record: RunRecord) -> float:
 
 def same_start(record: RunRecord) -> NDArray[np.int32] | None:
     """Return the edges of the one graph that all chains started from; None if there are several, or it is unknown."""
-    if record.start_offsets is None or record.start_edges is None:
-        return None
-    starts = np.split(record.start_edges, record.start_offsets[1:-1])
-    return starts[0] if all(np.array_equal(start, starts[0]) for start in starts) else None
+    starts = record.starts
+    return starts[0] if starts and all(np.array_equal(start, starts[0]) for start in starts) else None
 
 
 # ── edges: on which side of a gap is each chain? ──────────────────────────────────────────────────────────────────────
@@ -144,11 +144,6 @@ def _settled(record: RunRecord, log_posterior: Floats) -> NDArray[np.bool_]:
     ess = np.array([bulk_ess(draws[None]) for draws in log_posterior])
     enough = np.isnan(ess) | (ess >= min(SETTLED_ESS, log_posterior.shape[1] / 4))  # NaN: it never changes
     return np.asarray(enough & (filled >= MINIMUM_BATCHES) & (moves >= MINIMUM_SWEEPS * n * (n - 1)))
-
-
-def _all_sides_settled(sides: Integers, settled: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """At which edges is there a settled chain on each side? Others may be apart only because they are still moving."""
-    return np.asarray(np.logical_and.reduce([(sides[settled] == side).any(axis=0) for side in sides]))
 
 
 def _sides(record: RunRecord, kept: Integers, edges: Integers, limit: float) -> Integers:
@@ -168,12 +163,6 @@ def gap_sides(low: Floats, high: Floats, mean: Floats, limit: float) -> Integers
     """Cut chains apart where their intervals leave a gap, edge by edge: count the gaps below each chain, (chain, edge).
 
     The means on both sides of a gap must differ by more than `limit`.
-
-    Examples
-    --------
-    >>> low, high = np.array([[0.0], [0.8], [0.1]]), np.array([[0.2], [1.0], [0.3]])
-    >>> gap_sides(low, high, (low + high) / 2, limit=0.1).ravel()
-    array([0, 1, 0])
     """
     order = np.argsort(low, axis=0, kind="stable")
     low, high, mean = (np.take_along_axis(values, order, axis=0) for values in (low, high, mean))
@@ -204,14 +193,12 @@ def _groups(codes: NDArray[np.int32], separated: NDArray[np.bool_], n_nodes: int
 
 
 def _by_group(group_of: Integers, spread: Floats) -> list[Integers]:
-    """Return the edges of each group, worst first, and the groups by their worst edge."""
     order = np.lexsort((-spread, group_of))
     starts = np.flatnonzero(np.diff(group_of[order])) + 1
     return sorted(np.split(order, starts), key=lambda members: -float(spread[members[0]]))
 
 
 def _named(record: RunRecord, edges: Integers, chains: Floats) -> tuple[list[str], list[tuple[str, str, list[float]]]]:
-    """Return the names of the nodes that edges join, and the edges by name with their probabilities."""
     parents, children = np.divmod(record.edge_codes[edges], len(record.nodes))
     nodes = [record.nodes[node] for node in np.union1d(parents, children)]
     columns = zip(parents.tolist(), children.tolist(), chains[:, edges].T.tolist(), strict=True)
@@ -228,14 +215,14 @@ def _alike(places: dict[int, list[int]]) -> list[list[int]]:
 
 def _by_start(record: RunRecord, edges: Integers, chain_groups: list[list[int]]) -> bool | None:
     """Is every chain's start nearer to the mode that the chain sits in than to any other?"""
+    starts = record.starts
+    if starts is None:
+        return None
     counts, lengths = record.batch_counts[:, :, edges].sum(axis=1), record.batch_iterations.sum(axis=1)
     centres = np.array([(counts[chains] / lengths[chains, None]).mean(axis=0) for chains in chain_groups])
     for own, chains in enumerate(chain_groups):
         for chain in chains:
-            start = record.start_of(chain)
-            if start is None:
-                return None
-            distance = np.abs(centres - np.isin(record.edge_codes[edges], start)).sum(axis=1)
+            distance = np.abs(centres - np.isin(record.edge_codes[edges], starts[chain])).sum(axis=1)
             if (np.delete(distance, own) <= distance[own]).any():
                 return False
     return True

@@ -24,31 +24,11 @@ from parnidag._util.text import one_line
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.results.posterior import Posterior
-from parnidag.results.record import Deferred, RunRecord, settings_json
+from parnidag.results.record import OPTIONAL, VARIABLES, Deferred, RunRecord, settings_json
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""
 
-_VARIABLES: dict[str, tuple[tuple[str, ...], Any]] = {
-    "log_posterior": (("chain", "draw"), np.float64),
-    "graph_index": (("chain", "draw"), np.int64),
-    "graph_offsets": (("graph_bound",), np.int64),
-    "graph_edges": (("graph_edge",), np.int32),
-    "edge_codes": (("edge",), np.int32),
-    "rare_codes": (("rare_edge",), np.int32),
-    "rare_probabilities": (("rare_edge",), np.float64),
-    # Exact results can have draws but no batches, so the chains of the counters are a dimension of their own.
-    "batch_counts": (("counted_chain", "batch", "edge"), np.int64),
-    "batch_iterations": (("counted_chain", "batch"), np.int64),
-    "best_edges": (("best_edge",), np.int32),
-}
-_OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
-    "start_offsets": (("start_bound",), np.int64),
-    "start_edges": (("start_edge",), np.int32),
-    "exact_probabilities": (("parent", "child"), np.float64),
-    "prior_probabilities": (("parent", "child"), np.float64),
-}
-"""Missing where a result does not have them; the first files written never do."""
 MAPPED_FROM_BYTES = 1 << 26
 """Arrays from this size on (64 MB) are written as they are, without compression, and mapped when read."""
 _COMPRESS_FROM_BYTES = 1 << 14
@@ -57,7 +37,6 @@ _BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
-    """Write a record to `path`, through a temporary file in the same folder."""
     _check_names(record.nodes)
     dataset = _to_dataset(record)
     with (
@@ -74,7 +53,7 @@ def save_record(record: RunRecord, path: str | os.PathLike[str]) -> Path:
 
 def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
     """Write the edges of graphs that are too many for memory, piece by piece."""
-    dimensions, dtype = _VARIABLES["graph_edges"]
+    dimensions, dtype = VARIABLES["graph_edges"]
     file.dimensions[dimensions[0]] = edges.size
     variable = file.create_variable("graph_edges", dimensions, dtype)
     start = 0
@@ -86,19 +65,8 @@ def _append_edges(file: h5netcdf.File, edges: Deferred) -> None:
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a result that `Posterior.save` wrote; large arrays are not read but mapped, and looked at when needed.
 
-    Parameters
-    ----------
-    path : path
-        The netCDF file.
-
-    Returns
-    -------
-    Posterior
-
-    Raises
-    ------
-    ParnidagError
-        If there is no such file, or it is not a result of parnidag, damaged, or written by a newer version.
+    Raises a `ParnidagError` if there is no such file, or it is not a result of parnidag, damaged, or written by a newer
+    version.
 
     Examples
     --------
@@ -148,7 +116,7 @@ def _check_names(nodes: tuple[str, ...]) -> None:
 
 def _to_dataset(record: RunRecord) -> xr.Dataset:
     variables: dict[str, Any] = {}
-    for name, (dimensions, _) in (_VARIABLES | _OPTIONAL).items():
+    for name, (dimensions, _) in (VARIABLES | OPTIONAL).items():
         by_pieces = name == "graph_edges" and record.deferred is not None
         if not by_pieces and getattr(record, name) is not None:
             variables[name] = (dimensions, getattr(record, name))
@@ -191,14 +159,14 @@ def _check_format(file: h5py.File, source: Path) -> None:
 
 
 def _from_file(file: h5py.File) -> RunRecord:
-    missing = [name for name in (*_VARIABLES, "node", "best_log_posterior", "settings") if name not in file]
+    missing = [name for name in (*VARIABLES, "node", "best_log_posterior", "settings") if name not in file]
     if missing:
         raise ParnidagError(f"it has no {', '.join(missing)}")
-    known = {name: dtype for name, (_, dtype) in (_VARIABLES | _OPTIONAL).items() if name in file}
+    known = {name: dtype for name, (_, dtype) in (VARIABLES | OPTIONAL).items() if name in file}
     arrays: dict[str, Any] = {name: _array(file[name], dtype) for name, dtype in known.items()}
     edges = arrays["graph_edges"]
     if isinstance(edges.base, np.memmap):  # to be checked when they are needed: that takes a look at all of them
-        arrays["graph_edges"] = Deferred(edges.size, lambda: iter([edges]), lambda: edges)
+        arrays["graph_edges"] = Deferred(edges.size, lambda: iter([edges]))
     # xarray stores truth values as bytes, and marks them; netCDF keeps dimensions among the variables.
     statistics = {
         unquote(name.removeprefix(_STATISTIC)): _array(values, np.bool_ if "dtype" in values.attrs else values.dtype)

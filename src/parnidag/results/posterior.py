@@ -211,10 +211,7 @@ class Posterior:
     def graphs(self) -> NDArray[np.bool_]:
         """All stored graphs, (chain, draw, parent, child), expanded anew on every access.
 
-        Raises
-        ------
-        ParnidagError
-            If the array would exceed 2 GiB; `graph_at` gives the graphs one at a time.
+        Refused if the array would exceed 2 GiB; `graph_at` gives the graphs one at a time.
         """
         n = len(self._record.nodes)
         shape = (*self._record.graph_index.shape, n, n)
@@ -240,8 +237,7 @@ class Posterior:
             raise ParnidagError(
                 f"chain, draw: ({chain}, {draw}) is outside the stored {chains} chains × {draws} draws"
             ) from None
-        codes = record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]
-        return adjacency_from_codes(codes, len(record.nodes))
+        return adjacency_from_codes(record.graph_codes(graph), len(record.nodes))
 
     def graph(self, threshold: float = 0.5) -> nx.DiGraph:
         """Return the edges of at least a given posterior probability as a networkx graph.
@@ -260,14 +256,7 @@ class Posterior:
             All nodes, and the edges with an attribute `probability`. The attribute `kind` of the graph is "digraph".
         """
         number(threshold, "threshold", above=0, most=1)
-        import networkx as nx
-
-        graph = nx.DiGraph(kind="digraph")  # or else a pair joined both ways would be read as an undirected edge
-        graph.add_nodes_from(self._record.nodes)
-        for parent, child in np.argwhere(self._probabilities >= threshold).tolist():
-            probability = float(self._probabilities[parent, child])
-            graph.add_edge(self._record.nodes[parent], self._record.nodes[child], probability=probability)
-        return graph
+        return self._named(self._probabilities >= threshold, "digraph").to_networkx()
 
     @property
     def best(self) -> Graph | None:
@@ -292,7 +281,7 @@ class Posterior:
             Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
         """
         found = []
-        for adjacency, height, share in summaries.top_graphs(self._record, k):
+        for adjacency, share, height in summaries.top_graphs(self._record, k):
             probability = share if self.log_evidence is None else math.exp(height - self.log_evidence)
             found.append(self._named(adjacency, "dag", log_posterior=height, probability=probability))
         return found
@@ -301,18 +290,8 @@ class Posterior:
         """Return the Markov equivalence classes that were drawn most often, the most frequent first.
 
         Data alone cannot tell the graphs of a class apart, so a posterior that spreads over many graphs may still be
-        sure of the class.
-
-        Parameters
-        ----------
-        k : int, default 10
-            At most so many.
-
-        Returns
-        -------
-        list of Graph
-            CPDAGs, each with its `probability`: the share of the stored draws that belong to the class, also if the
-            result is exact.
+        sure of the class. The CPDAGs have a `probability`, the share of the stored draws that belong to the class, also
+        if the result is exact; `k` is as for `top_graphs`.
 
         Examples
         --------
@@ -323,7 +302,7 @@ class Posterior:
           X0 — X1]
         """
         tops = summaries.top_classes(self._record, k)
-        return [Graph(self._record.nodes, top.adjacency, "cpdag", probability=top.share) for top in tops]
+        return [Graph(self._record.nodes, adjacency, "cpdag", probability=share) for adjacency, share in tops]
 
     def median_graph(self) -> Graph:
         """Return the edges that more than half of the posterior has.
@@ -443,12 +422,9 @@ class Posterior:
         return datatree_of(self._record, self._probabilities, min_probability)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to a netCDF file that `parnidag.load` reads; an existing file is replaced in one step.
+        """Write the result to a netCDF file that `parnidag.load` reads, and return its path.
 
-        Returns
-        -------
-        pathlib.Path
-            The file written.
+        An existing file is replaced in one step.
         """
         from parnidag.results.netcdf import save_record
 
@@ -457,17 +433,14 @@ class Posterior:
     def report(self, path: str | os.PathLike[str] = "report.html", title: str | None = None) -> Path:
         """Write a report to look at: one HTML file that needs no network, with the graph, edges, traces and verdict.
 
+        Returns the path of the file; an existing one is replaced in one step.
+
         Parameters
         ----------
         path : path, default "report.html"
-            The file to write, ending in ``.html``; an existing one is replaced in one step.
+            The file to write, ending in ``.html``.
         title : str, optional
             Heading of the report.
-
-        Returns
-        -------
-        pathlib.Path
-            The file written.
         """
         if Path(path).suffix.lower() not in (".html", ".htm") and not Path(path).is_dir():
             raise ParnidagError(f"path: the report is an HTML file, so name it *.html, not {path}")

@@ -42,21 +42,12 @@ a lot, and takes long."""
 
 ALIKE_DRAWS = 20
 """Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
-
 SEED = 20231210
 """Prior marginals are a property of the prior: the same ones in every run."""
 
 
 def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
-    """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out.
-
-    Examples
-    --------
-    >>> from parnidag.priors.edge_prior import EdgePrior
-    >>> prior = EdgePrior(h=1 / 11).resolve([f"X{k}" for k in range(11)])
-    >>> prior_marginals(prior.log_odds, prior.status, prior.max_parents)[0, 1].round(5).item()
-    0.07776
-    """
+    """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out."""
     n = len(status)
     off_diagonal = ~np.eye(n, dtype=bool)
     free_odds = log_odds[off_diagonal]
@@ -148,11 +139,7 @@ def no_score(node: Any, parents: Any, count: Any, content: Any) -> float:
 
 
 def drawn_marginals(
-    log_odds: Floats,
-    status: Status,
-    max_parents: int,
-    draws: int | None = None,
-    seed: int = SEED,
+    log_odds: Floats, status: Status, max_parents: int, draws: int | None = None, seed: int = SEED
 ) -> Floats:
     """Estimate the prior probability of every edge from graphs drawn from the prior.
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,32 +21,41 @@ Words = NDArray[np.uint64]
 
 EXPANDED_LIMIT_BYTES = 2 * 1024**3
 OUT_OF_RANGE = "edge codes must be between 0 and n² − 1, rise within a graph, and lead from a node to another one"
-_NDIM = {
-    "log_posterior": 2,
-    "graph_index": 2,
-    "graph_offsets": 1,
-    "graph_edges": 1,
-    "edge_codes": 1,
-    "batch_counts": 3,
-    "batch_iterations": 2,
-    "best_edges": 1,
-    "rare_codes": 1,
-    "rare_probabilities": 1,
-    "start_offsets": 1,
-    "start_edges": 1,
-    "exact_probabilities": 2,
-    "prior_probabilities": 2,
+
+VARIABLES: dict[str, tuple[tuple[str, ...], Any]] = {
+    "log_posterior": (("chain", "draw"), np.float64),
+    "graph_index": (("chain", "draw"), np.int64),
+    "graph_offsets": (("graph_bound",), np.int64),
+    "graph_edges": (("graph_edge",), np.int32),
+    "edge_codes": (("edge",), np.int32),
+    "rare_codes": (("rare_edge",), np.int32),
+    "rare_probabilities": (("rare_edge",), np.float64),
+    # Exact results can have draws but no batches, so the chains of the counters are a dimension of their own.
+    "batch_counts": (("counted_chain", "batch", "edge"), np.int64),
+    "batch_iterations": (("counted_chain", "batch"), np.int64),
+    "best_edges": (("best_edge",), np.int32),
 }
+"""The dimensions and the type of each array of a record."""
+OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
+    "start_offsets": (("start_bound",), np.int64),
+    "start_edges": (("start_edge",), np.int32),
+    "exact_probabilities": (("parent", "child"), np.float64),
+    "prior_probabilities": (("parent", "child"), np.float64),
+}
+"""None where a result does not have them; the first files written never do."""
 _CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
 
 
 @dataclass(frozen=True)
 class Deferred:
-    """An array that is not in memory: its size, itself piece by piece, and as a whole for whoever needs that."""
+    """An array that is not in memory: its size, and itself piece by piece."""
 
     size: int
     pieces: Callable[[], Iterator[Codes]]
-    whole: Callable[[], Codes]
+
+    def whole(self) -> Codes:
+        pieces = list(self.pieces())
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.int32), *pieces])  # one may be mapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +146,10 @@ class RunRecord:
         return edges
 
     def _dimension_checks(self) -> dict[str, bool]:
-        known = {name: self.__dict__.get(name) for name in _NDIM}
+        known = {name: (self.__dict__.get(name), len(named)) for name, (named, _) in (VARIABLES | OPTIONAL).items()}
         return {
-            f"{name} must have {_NDIM[name]} dimensions": array is None or np.ndim(array) == _NDIM[name]
-            for name, array in known.items()
+            f"{name} must have {dimensions} dimensions": array is None or np.ndim(array) == dimensions
+            for name, (array, dimensions) in known.items()
         }
 
     def _shape_checks(self) -> dict[str, bool]:
@@ -183,11 +192,16 @@ class RunRecord:
             OUT_OF_RANGE: all(_are_graphs(offsets, codes, n) for offsets, codes in pieces),
         }
 
-    def start_of(self, chain: int) -> Codes | None:
-        """Return the codes of the edges that a chain started with, or None if that is not known."""
+    def graph_codes(self, graph: int) -> Codes:
+        """The codes of the edges of one of the unique graphs."""
+        return self.graph_edges[self.graph_offsets[graph] : self.graph_offsets[graph + 1]]
+
+    @property
+    def starts(self) -> list[Codes] | None:
+        """The codes of the edges that each chain started with; None if that is not known."""
         if self.start_offsets is None or self.start_edges is None:
             return None
-        return self.start_edges[self.start_offsets[chain] : self.start_offsets[chain + 1]]
+        return np.split(self.start_edges, self.start_offsets[1:-1])
 
 
 def _are_graphs(offsets: NDArray[np.int64], codes: Any, n_nodes: int) -> bool:
@@ -263,12 +277,6 @@ def pack_graphs(codes: Codes, ends: Integers) -> tuple[Integers, Integers, Codes
     """Find the unique graphs among draws given as lists of edge codes, in any order; `ends` is where each draw ends.
 
     Returns which unique graph each draw is, numbered as they first appear, and the graphs as in `RunRecord`.
-
-    Examples
-    --------
-    >>> index, offsets, edges = pack_graphs(np.array([5, 1, 1, 5, 7], dtype=np.int32), np.array([2, 4, 5]))
-    >>> index, offsets, edges
-    (array([0, 0, 1]), array([0, 2, 3]), array([1, 5, 7], dtype=int32))
     """
     lengths = np.diff(ends, prepend=0).astype(np.int32)
     graph_index, firsts = number_graphs(fingerprints(codes, lengths))
@@ -280,17 +288,11 @@ def _offsets(lengths: NDArray[Any]) -> Integers:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
-class Packed(NamedTuple):
-    """The draws of a `RunRecord`; graphs are numbered as they first appear."""
+def pack_store(store: DrawStore, chains: int, draws: int, required: Codes) -> dict[str, Any]:
+    """Pack the first `draws` draws of every chain into the fields of a `RunRecord` that hold them.
 
-    log_posterior: Floats
-    graph_index: Integers
-    graph_offsets: Integers
-    graph_edges: Deferred
-
-
-def pack_store(store: DrawStore, chains: int, draws: int, required: Codes) -> Packed:
-    """Pack the first `draws` draws of every chain; `required` edges are in every graph and not in the store."""
+    Graphs are numbered as they first appear; `required` edges are in every graph and not in the store.
+    """
     lengths = np.empty((chains, draws), np.int32)
     scores = np.empty((chains, draws))
     prints = np.empty((2, chains, draws), np.uint64)
@@ -311,10 +313,12 @@ def pack_store(store: DrawStore, chains: int, draws: int, required: Codes) -> Pa
                 if high > low:
                     yield _sorted_edges(block, firsts[low:high] - begin, required)
 
-    def whole() -> Codes:
-        return np.concatenate([np.zeros(0, np.int32), *pieces()])
-
-    return Packed(scores, index.reshape(chains, draws), offsets, Deferred(int(offsets[-1]), pieces, whole))
+    return {
+        "log_posterior": scores,
+        "graph_index": index.reshape(chains, draws),
+        "graph_offsets": offsets,
+        "graph_edges": Deferred(int(offsets[-1]), pieces),
+    }
 
 
 def _first_blocks(store: DrawStore, chain: int, draws: int) -> Iterator[tuple[int, Block]]:
@@ -332,10 +336,7 @@ def _first_blocks(store: DrawStore, chain: int, draws: int) -> Iterator[tuple[in
 
 
 def fingerprints(codes: Codes, lengths: NDArray[np.int32]) -> Words:
-    """Return two numbers for each graph, which depend on its set of edges only.
-
-    Each is the sum of its edges' mixed bits.
-    """
+    """Return two numbers for each graph, sums of its edges' mixed bits, which depend on its set of edges only."""
     ends = _offsets(lengths)
     words = np.empty((2, len(lengths)), np.uint64)
     for row, seed in enumerate(_SEEDS):

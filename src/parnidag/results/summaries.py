@@ -8,7 +8,7 @@ often as it was drawn. What brings in the compiler is imported only where it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,23 +25,6 @@ EDGES_AT_ONCE = 1 << 22
 """Edges of graphs that are looked at together, where each takes memory."""
 MOST_TIED = 10_000
 """Equally high graphs that are put in order by their edges."""
-
-
-class TopGraph(NamedTuple):
-    adjacency: Adjacency
-    log_posterior: float
-    share: float
-
-
-class TopClass(NamedTuple):
-    """A frequent equivalence class: its CPDAG, its share of the draws, and how many of its graphs were drawn."""
-
-    adjacency: Adjacency
-    share: float
-    n_graphs: int
-
-
-# ── probabilities, from draws ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def cpdag_probabilities(record: RunRecord) -> tuple[Floats, Floats]:
@@ -98,11 +81,8 @@ def _times_drawn(record: RunRecord) -> NDArray[np.int64]:
     raise ParnidagError("the run stored no draws, so there are no graphs to average over; let it run longer")
 
 
-# ── graphs on top, from draws ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
-    """Return the distinct stored graphs with the highest log posterior, best first.
+def top_graphs(record: RunRecord, k: int) -> list[tuple[Adjacency, float, float]]:
+    """Return the distinct stored graphs with the highest log posterior, best first: graph, share of draws, height.
 
     Log posteriors that differ by rounding only are equal; equally good graphs come in the order of their edge codes,
     whichever was drawn first.
@@ -113,18 +93,18 @@ def top_graphs(record: RunRecord, k: int) -> list[TopGraph]:
     # In reverse, so that the first draw of a graph is written last: its rounding stands for those of the others.
     heights[record.graph_index.ravel()[::-1]] = merge_rounding(record.log_posterior.ravel())[::-1]
     return [
-        TopGraph(
-            adjacency_from_codes(_codes(record, graph), len(record.nodes)),
-            float(heights[graph]),
+        (
+            adjacency_from_codes(record.graph_codes(graph), len(record.nodes)),
             float(times[graph] / record.graph_index.size),
+            float(heights[graph]),
         )
-        for graph in _highest(heights, lambda graph: _codes(record, graph), k)
+        for graph in _highest(heights, record.graph_codes, k)
         if times[graph]
     ]
 
 
-def top_classes(record: RunRecord, k: int) -> list[TopClass]:
-    """Return the equivalence classes that were drawn most often, the most frequent first.
+def top_classes(record: RunRecord, k: int) -> list[tuple[Adjacency, float]]:
+    """Return the equivalence classes that were drawn most often, the most frequent first: CPDAG and share of draws.
 
     In a CPDAG a reversible edge has both directions set. Equally frequent classes come in the order of their edge
     codes.
@@ -140,14 +120,13 @@ def top_classes(record: RunRecord, k: int) -> list[TopClass]:
         prints[:, start : start + len(ends)] = fingerprints(codes, np.diff(ends, prepend=0).astype(np.int32))
     class_of, firsts = number_graphs(prints)
     drawn = np.bincount(class_of, weights=times)  # whole numbers, as floats
-    members = np.bincount(class_of, weights=times > 0)
 
     def codes_of(top: int) -> NDArray[np.int32]:
-        edges = _codes(record, int(firsts[top]))
+        edges = record.graph_codes(int(firsts[top]))
         return np.sort(cpdag_codes(n, np.array([0, edges.size]), edges)[0])
 
     return [
-        TopClass(adjacency_from_codes(codes_of(top), n), float(drawn[top] / record.graph_index.size), int(members[top]))
+        (adjacency_from_codes(codes_of(top), n), float(drawn[top] / record.graph_index.size))
         for top in _highest(drawn, codes_of, k)
         if drawn[top]
     ]
@@ -163,7 +142,3 @@ def _highest(heights: NDArray[Any], codes_of: Callable[[int], NDArray[np.int32]]
     # Big-endian bytes of numbers that are not negative compare as the numbers do.
     keys = {graph: codes_of(graph).astype(">i4").tobytes() for graph in candidates}
     return sorted(candidates, key=lambda graph: (-heights[graph], keys[graph]))[:k]
-
-
-def _codes(record: RunRecord, graph: int) -> NDArray[np.int32]:
-    return record.graph_edges[record.graph_offsets[graph] : record.graph_offsets[graph + 1]]

@@ -70,7 +70,6 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
 
 
 def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tuple[list[str], list[str]]:
-    """Find what speaks against convergence, and what to do about each finding."""
     problems, advice = [], []
     if not np.isfinite(record.log_posterior).all():
         problems.append("the log posterior of some draws is no finite number")
@@ -179,20 +178,13 @@ def _cut(name: str) -> str:
 
 
 def _listed(items: Sequence[str], most: int) -> str:
-    """Join words with commas; what is beyond the first `most` is only counted.
-
-    Examples
-    --------
-    >>> _listed(["A", "B", "C"], 3), _listed(["A", "B", "C", "D"], 2)
-    ('A, B and C', 'A, B and 2 more')
-    """
+    """Join words with commas; what is beyond the first `most` is only counted."""
     if len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def node_list(nodes: Sequence[str]) -> str:
-    """Name the nodes, not too many of them."""
     return _listed([_cut(node) for node in nodes], SHOWN_NODES)
 
 
@@ -205,13 +197,7 @@ def _chain_list(chains: Sequence[int]) -> str:
 
 
 def split_of_chains(chain_groups: Sequence[Sequence[int]]) -> str:
-    """Say which chains go together.
-
-    Examples
-    --------
-    >>> split_of_chains([[0, 2], [1, 3]])
-    'chains 1 and 3 | 2 and 4'
-    """
+    """Say which chains go together: chains 1 and 3 | 2 and 4."""
     if len(chain_groups) <= SHOWN_SPLIT:
         return "chains " + " | ".join(map(_chain_list, chain_groups))
     shown = chain_groups[: SHOWN_SPLIT - 1]
@@ -219,7 +205,6 @@ def split_of_chains(chain_groups: Sequence[Sequence[int]]) -> str:
 
 
 def _about_separation(record: RunRecord, groups: Sequence[ModeGroup]) -> list[str]:
-    """Say what separated modes mean for the result, and what to try."""
     separated = [group for group in groups if group.kind == "separated"]
     stayed = all(group.by_start for group in separated)
     reason = "each chain stays where it started" if stayed else "no chain was seen to cross between modes"

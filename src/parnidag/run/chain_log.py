@@ -75,7 +75,6 @@ class ChainLog:
             self.boundaries.pop(0)
 
     def close_batch(self) -> None:
-        """Note in how many iterations since the last boundary each edge was present."""
         if self.counted is None or self.chain.iteration == self.counted_at:
             return
         counts = self.chain.graph.visits.ravel()
@@ -102,10 +101,6 @@ def take_draws(chain: Chain) -> Block | None:
     codes = codes_of_arcs(trace.draw_codes[: int(ends[-1])], len(chain.graph.degree))
     named(trace).buffered = 0
     return Block(np.diff(ends, prepend=0).astype(np.int32), codes, trace.draw_scores[:count].copy())
-
-
-def joined(blocks: list[Block]) -> Block | None:
-    return Block(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))) if blocks else None
 
 
 def _sum_of(batches: list[Batch]) -> Batch:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +37,8 @@ MOST_SHARE = 0.05
 TITLES = {name: f"the {name}" for name in ("data", "score", "prior", "sampler")}
 TITLES["version"] = "the version of parnidag"
 """What must be the same, by its name for people; the rest are arguments of `sample`."""
+PLAIN_FACTS = ("at_tune_end", "cpu_seconds", "rate", "counted_at")
+"""Fields of a `ChainLog` that a checkpoint keeps as they are."""
 
 
 def identity(
@@ -47,11 +50,10 @@ def identity(
     space: SearchSpace | None,
 ) -> dict[str, Any]:
     """Return what must be the same for a run to go on; digests stand for what is long."""
+    described = {"score": target.settings["score"], "prior": target.settings["prior"], "sampler": sampler.describe()}
     return {
         "data": data_digest,
-        "score": json.dumps(target.settings["score"], sort_keys=True, default=str),
-        "prior": json.dumps(target.settings["prior"], sort_keys=True, default=str),
-        "sampler": json.dumps(sampler.describe(), sort_keys=True, default=str),
+        **{name: json.dumps(settings, sort_keys=True, default=str) for name, settings in described.items()},
         "space": None if space is None else _digest([space.considered]),
         "start": None if starts is None else _digest(starts),
         "chains": plan.chains,
@@ -117,14 +119,10 @@ def resume(
 
 
 def _log_bundle(log: ChainLog, draws: int) -> Bundle:
-    facts = {
+    facts = {name: getattr(log, name) for name in PLAIN_FACTS} | {
         "boundaries": log.boundaries.copy(),
         "batch_lengths": [length for _, _, length in log.batches],
         "batch_sizes": [len(codes) for codes, _, _ in log.batches],
-        "at_tune_end": log.at_tune_end,
-        "cpu_seconds": log.cpu_seconds,
-        "rate": log.rate,
-        "counted_at": log.counted_at,
         "draws": draws,
     }
     arrays = chain_state(log.chain)
@@ -145,16 +143,12 @@ def _read_log(chains: Bundle, setup: Setup, plan: Plan, index: int) -> ChainLog:
         restored_chain(setup.target, setup.sampler, setup.prepared, plan.tune, index, arrays),
         facts["boundaries"],
         batches=list(zip(codes, counts, facts["batch_lengths"], strict=False)),  # without batches one empty piece
-        at_tune_end=facts["at_tune_end"],
-        cpu_seconds=facts["cpu_seconds"],
-        rate=facts["rate"],
         counted=arrays.get("counted"),
-        counted_at=facts["counted_at"],
+        **{name: facts[name] for name in PLAIN_FACTS},
     )
 
 
 def _extend(logs: list[ChainLog], before: Plan, plan: Plan) -> None:
-    """Plan the draws that a longer run has more."""
     if plan.draws == before.draws:
         return
     first, second = before.boundaries()[:2]
@@ -168,11 +162,13 @@ def _extend(logs: list[ChainLog], before: Plan, plan: Plan) -> None:
 
 @dataclass
 class Checkpointer:
-    """Writes the checkpoints of one run."""
-
     file: RunFile
     unsaved: dict[str, Bundle]
     """What the file does not have yet of the run itself."""
+    note: Callable[[str], None]
+    """Tells the user that checkpoints cannot be written, or can again."""
+    trouble: str | None = None
+    """Why the last one could not be written, if so."""
     snapshots: dict[int, Bundle] = field(default_factory=dict)
     written: int = 0
     _collecting: bool = False
@@ -180,29 +176,31 @@ class Checkpointer:
     _fresh: set[int] = field(default_factory=set)
 
     @staticmethod
-    def of_run(file: RunFile, setup: Setup, plan: Plan, run_identity: dict[str, Any]) -> Checkpointer:
+    def of_run(
+        file: RunFile, setup: Setup, plan: Plan, run_identity: dict[str, Any], note: Callable[[str], None]
+    ) -> Checkpointer:
         facts, arrays = setup.bundle()
         run = Bundle({"identity": run_identity, "draws": plan.draws, "setup": facts}, arrays)
-        return Checkpointer(file, {"run": run})
+        return Checkpointer(file, {"run": run}, note)
 
     def ask(self) -> None:
         """Write one as soon as every chain has been seen at rest."""
         self._due = time.monotonic()
 
-    def see(self, log: ChainLog, running: int) -> bool:
-        """Look at a chain at rest; write when all those that run have been seen. Return whether one was tried."""
+    def see(self, log: ChainLog, running: int) -> None:
+        """Look at a chain at rest; write when all those that run have been seen."""
+        due = self._collecting or time.monotonic() >= self._due
+        if due or log.finished:  # a finished chain is not seen again
+            self.keep(log)
+        if not due:
+            return
         if not self._collecting:
-            if time.monotonic() < self._due:
-                return False
             self._collecting = True
             self._fresh.clear()
-        self.keep(log)
         self._fresh.add(log.chain.index)
         # A chain that is not heard of for long must not keep the others from being saved.
-        if len(self._fresh) < running and time.monotonic() < self._due + INTERVAL_SECONDS:
-            return False
-        self.write()
-        return True
+        if len(self._fresh) >= running or time.monotonic() >= self._due + INTERVAL_SECONDS:
+            self.write()
 
     def keep(self, log: ChainLog) -> None:
         self.snapshots[log.chain.index] = _log_bundle(log, self.file.count(log.chain.index))
@@ -219,5 +217,10 @@ class Checkpointer:
         if self.file.save({**self.unsaved, "chains": Bundle({"chains": facts}, arrays)}):
             self.unsaved = {}
             self.written += 1
+        before, self.trouble = self.trouble, self.file.trouble
+        if self.trouble is not None and before is None:
+            self.note(f"the checkpoint could not be written ({self.trouble}); the run goes on, the earlier one stays")
+        elif self.trouble is None and before is not None:
+            self.note("the checkpoint could be written again")
         took = time.monotonic() - began
         self._due = time.monotonic() + max(INTERVAL_SECONDS, took / MOST_SHARE)

@@ -51,9 +51,7 @@ class Run:
         self.target, self.sampler = setup.target, setup.sampler
         self.stopped: str | None = None
         """Why the run ended early: the name of a signal, or what happened to the workers; None if it did not."""
-        self.checkpoint_trouble: str | None = None
-        """Why the last checkpoint could not be written, if so."""
-        self._checkpointer = checkpointer
+        self.checkpointer = checkpointer
         self._progress = Progress()
         self._abandoned = False
         """Are segments still running that nobody waits for? Then chains must not be looked at."""
@@ -149,7 +147,8 @@ class Run:
             else:
                 self._absorb(log, segment, pool.seconds)
                 self._progress.update(self._status(log))
-                self._checkpoint(log, len(waiting) + 1)
+                if self.checkpointer is not None:
+                    self.checkpointer.see(log, len(waiting) + 1)
                 if not log.finished:
                     self._send(pool, log, waiting)
 
@@ -160,8 +159,8 @@ class Run:
         if segment.draws is not None:
             self.store.append(log.chain.index, segment.draws)
         log.pass_boundaries(self.sampler, self.plan.thin)
-        if tuning and log.at_tune_end is not None and self._checkpointer is not None:
-            self._checkpointer.ask()
+        if tuning and log.at_tune_end is not None and self.checkpointer is not None:
+            self.checkpointer.ask()
 
     def _stop(self, pool: Pool, waiting: Waiting) -> None:
         """Let the running segments end and keep what they made; elsewhere only those that come back soon."""
@@ -191,39 +190,18 @@ class Run:
             if segment is not None:
                 self._absorb(log, segment, pool.seconds)
 
-    def _checkpoint(self, log: ChainLog, running: int) -> None:
-        if self._checkpointer is None:
-            return
-        if log.finished:
-            self._checkpointer.keep(log)
-        if self._checkpointer.see(log, running):
-            self._note_trouble()
-
     def _last_checkpoint(self) -> None:
         """Write where all chains stand, if none of them runs any more."""
-        if self._checkpointer is None or self._abandoned:
+        if self.checkpointer is None or self._abandoned:
             return
         for log in self.logs:
-            self._checkpointer.keep(log)
-        self._checkpointer.write()
-        self._note_trouble()
-
-    def _note_trouble(self) -> None:
-        """Say once that checkpoints cannot be written, and once that they can again."""
-        assert self._checkpointer is not None
-        before, trouble = self.checkpoint_trouble, self._checkpointer.file.trouble
-        if trouble is not None and before is None:
-            self._progress.note(
-                f"the checkpoint could not be written ({trouble}); the run goes on, the earlier one stays"
-            )
-        elif trouble is None and before is not None:
-            self._progress.note("the checkpoint could be written again")
-        self.checkpoint_trouble = trouble
+            self.checkpointer.keep(log)
+        self.checkpointer.write()
 
     def _raise_that_nothing_is_left(self) -> None:
         where = ""
-        if self._checkpointer is not None and self._checkpointer.written:
-            where = f"; the checkpoint {self._checkpointer.file.path} knows where the chains stand"
+        if self.checkpointer is not None and self.checkpointer.written:
+            where = f"; the checkpoint {self.checkpointer.file.path} knows where the chains stand"
         nothing = f"stopped before every chain had a draw, so there is nothing to return{where}"
         if self.stopped == "SIGINT":
             raise KeyboardInterrupt(nothing)
@@ -252,7 +230,6 @@ class Run:
 
 @contextmanager
 def timed(timings: dict[str, float], stage: str) -> Iterator[None]:
-    """Note how long a stage of the run takes."""
     start = time.perf_counter()
     try:
         yield

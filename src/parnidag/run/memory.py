@@ -78,11 +78,6 @@ def memory_need(
     """Estimate the memory of a run, `searched` before its chains begin, and `tuned` if chains are PARNI's.
 
     The score keeps `score_bytes` of the data, by default a matrix of n × n.
-
-    Examples
-    --------
-    >>> memory_need(1000, chains=4).total < 1.5e9
-    True
     """
     pairs = float(n_nodes) ** 2
     most_parents = n_nodes - 1 if max_parents is None else max_parents

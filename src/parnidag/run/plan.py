@@ -48,10 +48,5 @@ def merging(length: int, total: int) -> int:
     """Return how many neighbouring batches of this length become one when a run is extended to `total` iterations.
 
     The longer run has at most twice as many batches as usual.
-
-    Examples
-    --------
-    >>> merging(50, total=2000), merging(50, total=10_000)
-    (1, 5)
     """
     return max(1, -(-total // (2 * BATCHES * length)))

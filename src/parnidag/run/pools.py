@@ -13,9 +13,8 @@ import signal
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context, parent_process
 from typing import Any, TypeAlias
@@ -73,6 +72,14 @@ class Pool:
         self.abandoned = False
         """Is there nobody left who wants the running segments?"""
 
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self.abandoned = True  # a second Ctrl-C: nobody wants the running segments
+        self.close()
+
     def submit(self, chain: Chain, steps: int, with_work: bool = False) -> Future[Any]:
         return self.executor.submit(local_segment, self.work, chain, steps)
 
@@ -105,8 +112,8 @@ class AwayPool(Pool):
     seconds = AWAY_SECONDS
     in_place = False
 
-    def __init__(self, executor: Executor | None, work: Work, factory: Callable[[], Executor] | None = None) -> None:
-        super().__init__(_made(factory) if executor is None else executor, work)
+    def __init__(self, executor: Executor, work: Work, factory: Callable[[], Executor] | None = None) -> None:
+        super().__init__(executor, work)
         self._factory = factory
         self._key = secrets.token_hex(16)
         self._packed: bytes | None = None
@@ -254,28 +261,15 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _made(factory: Callable[[], Executor] | None) -> Executor:
-    assert factory is not None
+def _made(factory: Callable[[], Executor]) -> Executor:
     made = factory()
     if not hasattr(made, "submit"):
         raise ParnidagError(f"executor is a function that returned {made!r}, which is no concurrent.futures.Executor")
     return made
 
 
-@contextmanager
-def open_pool(executor: Executors | None, work: Work, chains: int) -> Iterator[Pool]:
-    """Yield where the segments of a run go; an executor of the user's is left running."""
-    pool = _pool_for(executor, work, chains)
-    try:
-        yield pool
-    except KeyboardInterrupt:  # a second Ctrl-C: nobody wants the running segments
-        pool.abandoned = True
-        raise
-    finally:
-        pool.close()
-
-
-def _pool_for(executor: Executors | None, work: Work, chains: int) -> Pool:
+def open_pool(executor: Executors | None, work: Work, chains: int) -> Pool:
+    """Return where the segments of a run go; an executor of the user's is left running."""
     if executor is None:
         return Pool(ThreadPoolExecutor(min(chains, usable_cores()), thread_name_prefix="parnidag"), work, own=True)
     if hasattr(executor, "get_executor"):
@@ -283,7 +277,7 @@ def _pool_for(executor: Executors | None, work: Work, chains: int) -> Pool:
     if isinstance(executor, ThreadPoolExecutor):
         return Pool(executor, work)
     if not isinstance(executor, Executor) and not hasattr(executor, "submit"):
-        return AwayPool(None, work, factory=executor)
+        return AwayPool(_made(executor), work, factory=executor)
     given: Any = executor
     client = getattr(given, "_client", None)
     return DaskPool(client, work, given) if hasattr(client, "get_executor") else AwayPool(given, work)

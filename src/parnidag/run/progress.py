@@ -197,8 +197,6 @@ class LiveProgress(Progress):
 
 
 class Column(NamedTuple):
-    """One column of the live table."""
-
     title: str
     width: int
     priority: int

@@ -54,8 +54,6 @@ NO_LOCKS = (sqlite3.SQLITE_IOERR_LOCK, sqlite3.SQLITE_IOERR_RDLOCK, sqlite3.SQLI
 
 
 class Bundle(NamedTuple):
-    """Facts and arrays that belong together."""
-
     facts: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
 
@@ -63,12 +61,8 @@ class Bundle(NamedTuple):
 class RunFile:
     """A file that belongs to one run as long as it is open; what the disk has no room for waits in memory.
 
-    Parameters
-    ----------
-    path
-        The file; it is made if there is none, and never changed before the first draws or bundles are written.
-    temporary
-        Whether it is for this run's draws only and goes away when it is closed, or when the process is killed.
+    It is made if there is none, and never changed before the first draws or bundles are written. A temporary one is for
+    this run's draws only and goes away when it is closed, or when the process is killed.
     """
 
     def __init__(self, path: Path, temporary: bool = False) -> None:
@@ -106,7 +100,7 @@ class RunFile:
         with self._reading():
             rows = self._connection.execute(query, (chain, stored)) if stored else ()
             for _, first, lengths, codes, scores, checksum in rows:
-                if first != expected or _checksum(lengths, codes, scores) != checksum:
+                if first != expected or zlib.crc32(lengths + codes + scores) != checksum:
                     raise self.damaged("draws of its chains are missing or changed")
                 block = Block(np.frombuffer(lengths, "i4"), np.frombuffer(codes, "i4"), np.frombuffer(scores, "f8"))
                 expected += len(block.lengths)
@@ -136,7 +130,8 @@ class RunFile:
         try:
             if not self._temporary and not os.path.samestat(self.path.stat(), self._inode):
                 raise FileNotFoundError(f"{self.path} was replaced by another file")
-            with self._transaction() as connection:
+            with self._connection as connection:  # ends the transaction: all of it, or nothing
+                connection.execute("BEGIN IMMEDIATE")
                 if self.is_empty:
                     for command in TABLES:
                         connection.execute(command)
@@ -208,7 +203,7 @@ class RunFile:
         for chain, first, block in self._waiting:
             parts = [array.tobytes() for array in block]
             self._connection.execute(
-                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?)", (chain, first, *parts, _checksum(*parts))
+                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?)", (chain, first, *parts, zlib.crc32(b"".join(parts)))
             )
 
     def _replace(self, name: str, bundle: Bundle) -> None:
@@ -222,17 +217,6 @@ class RunFile:
         old = "SELECT id FROM bundles WHERE name = ? AND id < ?"
         self._connection.execute(f"DELETE FROM arrays WHERE bundle IN ({old})", (name, number))
         self._connection.execute("DELETE FROM bundles WHERE name = ? AND id < ?", (name, number))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -307,13 +291,6 @@ def _damaged(argument: str, path: Path, reason: object) -> ParnidagError:
         f"{argument}: {path} is damaged, or no checkpoint of this version of parnidag ({said}); remove it, or name "
         "another file"
     )
-
-
-def _checksum(*parts: bytes) -> int:
-    value = 0
-    for part in parts:
-        value = zlib.crc32(part, value)
-    return value
 
 
 def _pieces(name: str, array: NDArray[Any]) -> Iterator[tuple[str, str, str, bytes]]:

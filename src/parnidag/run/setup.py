@@ -76,7 +76,6 @@ def starts_from_searches(sampler: Sampler, starts: list[Adjacency] | None) -> bo
 
 
 def found_space(data: Data, target: Target, sampler: Sampler, seed: int, stages: Stages) -> SearchSpace | None:
-    """Find the search space that the sampler wants when the user gives none."""
     if sampler.default_space == "none":
         return None
     with stages("skeleton"):

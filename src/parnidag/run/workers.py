@@ -20,10 +20,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import Scratch
-from parnidag.run.chain_log import joined, take_draws
+from parnidag.run.chain_log import take_draws
 from parnidag.run.draws import Block
 from parnidag.samplers.base import Chain, Prepared, Sampler
 from parnidag.samplers.state import chain_state, restored_chain
@@ -81,8 +83,6 @@ class Work:
 
 
 class Segment(NamedTuple):
-    """What a segment leaves behind."""
-
     chain: Chain
     draws: Block | None
     done: int
@@ -91,8 +91,6 @@ class Segment(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What a segment raised."""
-
     error: Exception
 
 
@@ -105,7 +103,6 @@ WORKS: dict[str, Work] = {}
 
 
 def keep_work(key: str, work: Work) -> None:
-    """Keep the work of a run, in place of the oldest."""
     WORKS[key] = work
     for old in list(WORKS)[:-KEPT_RUNS]:
         WORKS.pop(old, None)
@@ -125,7 +122,8 @@ def run_segment(work: Work, chain: Chain, steps: int) -> Segment:
         elif made == 0:
             raise ParnidagError(f"the sampler {work.sampler.name} makes no step and no draw")
     work.target.check_score()
-    return Segment(chain, joined(blocks), done, time.thread_time() - began)
+    draws = Block(*map(np.concatenate, zip(*blocks, strict=True))) if blocks else None
+    return Segment(chain, draws, done, time.thread_time() - began)
 
 
 def local_segment(work: Work, chain: Chain, steps: int) -> Segment | Failure:

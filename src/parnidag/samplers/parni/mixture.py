@@ -94,13 +94,14 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
     """Return the probability of each kind of move, or refuse what the user gave; by default for many nodes."""
     if isinstance(moves, str):
         if moves not in PRESETS:
-            raise ParnidagError(f"moves must be one of {tuple(PRESETS)} or weights by move, got {moves!r}")
+            message = f"moves must be one of {tuple(PRESETS)} or weights by move, got {moves!r}"
+            raise ParnidagError(message, argument="moves")
         moves = MIXED_FOR_FEW if moves == "mixed" and n_nodes is not None and n_nodes <= FEW_NODES else PRESETS[moves]
     if not isinstance(moves, Mapping):
         raise ParnidagError(f'moves must be a name or weights by move, such as {{"parni": 0.5, "adr": 0.5}}: {moves!r}')
     for name, weight in moves.items():
         if name not in KINDS:
-            raise ParnidagError(f"moves has {name!r}; known moves are {', '.join(KINDS)}")
+            raise ParnidagError(f"moves has {name!r}; known moves are {', '.join(KINDS)}", argument="moves")
         number(weight, f"moves[{name!r}]", least=0, most=MOST_WEIGHT)
     plain = {name: weight.item() if isinstance(weight, np.generic) else weight for name, weight in moves.items()}
     given = {name: Fraction(plain[name]) for name in KINDS if plain.get(name, 0) > 0}
@@ -109,7 +110,8 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
     weights = {name: weight / total for name, weight in scaled.items() if weight / total > 0.0}
     if not any(move.reaches_all for move in MOVES if move.name in weights):
         needed = " or ".join(f'"{move.name}"' for move in MOVES if move.reaches_all)
-        raise ParnidagError(f"moves needs a weight of {needed} (no others reach every graph), got {moves!r}")
+        message = f"moves needs a weight of {needed} (no others reach every graph), got {moves!r}"
+        raise ParnidagError(message, argument="moves")
     return weights
 
 
