@@ -21,7 +21,7 @@ import numpy.typing as npt
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.sums import Completions, FloatArray, Solution, Work, list_followers, make_work, scaled
 from parnidag.kernels.jit import entry, kernel
-from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, draw_parents
+from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, draw_parents, nth_subset
 
 BoolArray = npt.NDArray[np.bool_]
 State = tuple[NodeSet, NodeSet]
@@ -45,12 +45,18 @@ def _draw(sets: SetSums, all_: Completions, uniforms: FloatArray) -> BoolArray:
     everything = (np.int64(1) << n) - 1
     work, signed, low = make_work(everything + 1), np.empty(everything + 1), np.empty(n)
     graphs = np.zeros((draws, n, n), dtype=np.bool_)
+    candidates, count = list_followers(all_, work, np.int64(0), 1.0)
+    firsts = _first_layers(all_, work, candidates, count)
     for d in range(draws):
         closed, below = np.int64(0), np.int64(0)
         layers = 0
         while closed != everything:
             state = (closed, below)
-            layer = _draw_layer(all_, work, signed, low, state, uniforms[d, layers])
+            if layers == 0:
+                place = np.searchsorted(firsts, uniforms[d, 0, 0] * firsts[-1], side="right")
+                layer = nth_subset(min(np.int64(place), np.int64(firsts.size - 1)), candidates)
+            else:
+                layer = _draw_layer(all_, work, signed, low, state, uniforms[d, layers])
             for j in range(n):
                 if (layer >> j) & 1:
                     parents = draw_parents(sets, j, state, work.terms, uniforms[d, n, j], uniforms[d, n + 1, j])
@@ -59,6 +65,27 @@ def _draw(sets: SetSums, all_: Completions, uniforms: FloatArray) -> BoolArray:
             closed, below = closed | layer, closed
             layers += 1
     return graphs
+
+
+@kernel
+def _first_layers(all_: Completions, work: Work, candidates: NodeSet, count: Int) -> FloatArray:
+    """Sums of the weights of all first layers up to each: the same for all draws, so that they are weighed once.
+
+    The weight of graphs in which all of T have no parents is turned into that of graphs in which no others have none.
+    """
+    _weigh_followers(all_, work, np.int64(0), candidates, count)
+    firsts = work.terms[:count].copy()
+    element = np.int64(1)
+    while element < count:
+        for t in range(count):
+            if not t & element:
+                firsts[t] -= firsts[t | element]
+        element *= 2
+    firsts[0], total = 0.0, 0.0  # some node has no parents
+    for t in range(count):
+        total += max(0.0, firsts[t])
+        firsts[t] = total
+    return firsts
 
 
 @kernel
@@ -115,9 +142,7 @@ def _low_shares(all_: Completions, state: State, candidates: NodeSet, low: Float
     signed[0], count = 1.0, np.int64(1)
     for j in range(all_.sums.shape[0]):
         if (candidates >> j) & 1:
-            low[j] = 0.0
-            if closed != 0:
-                low[j] = math.exp(all_.sums[j, column_of(below, j)] - all_.sums[j, column_of(closed, j)])
+            low[j] = math.exp(all_.sums[j, column_of(below, j)] - all_.sums[j, column_of(closed, j)])
             for t in range(count):
                 signed[count + t] = -low[j] * signed[t]
             count *= 2

@@ -135,7 +135,7 @@ def draw_parents(
         upper = (upper - (within & ~lower)) & within & ~lower
         if upper == 0:
             break
-    upper = _nth_subset(_pick(weights, count, uniform), within & ~lower)
+    upper = nth_subset(_pick(weights, count, uniform), within & ~lower)
     subset, count = np.int64(0), np.int64(0)
     while True:
         permitted = (upper | subset) & ~forbidden != 0
@@ -144,7 +144,7 @@ def draw_parents(
         subset = (subset - (within & lower)) & within & lower
         if subset == 0:
             break
-    column = upper | _nth_subset(_pick(weights, count, second), within & lower)
+    column = upper | nth_subset(_pick(weights, count, second), within & lower)
     above = column >> j
     return (column & ((np.int64(1) << j) - 1)) | (above << (j + 1))
 
@@ -166,7 +166,7 @@ def _pick(weights: Floats, count: Int, uniform: float) -> Int:
 
 
 @kernel
-def _nth_subset(t: Int, nodes: NodeSet) -> NodeSet:
+def nth_subset(t: Int, nodes: NodeSet) -> NodeSet:
     """Spread the bits of t over the bits of `nodes`: its t-th subset in increasing order."""
     subset, remaining, element = np.int64(0), np.int64(t), np.int64(1)
     while element <= nodes:
