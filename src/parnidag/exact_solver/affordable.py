@@ -1,0 +1,44 @@
+"""Whether the exact answer costs no more than chains would: decided by counting, so that it is the same everywhere."""
+
+from __future__ import annotations
+
+from math import comb
+
+from parnidag.exact_solver.sums import MAX_NODES, SECONDS_PER_TERM, Solution, add_up, bounded, count_terms
+from parnidag.kernels.by_address import NO_FUNCTION
+from parnidag.tables.all_sets import AllSets
+from parnidag.target import Target
+
+MOST_SECONDS = 20.0
+"""About what chains of some twenty nodes take, search and all."""
+WALKED, FACTORISED, COMPILED, CALLED = 2e-7, 4e-6, 1.2e-5, 3e-4
+"""Seconds to score a parent set: in a walk through all sets, by a factorisation of its own, by a compiled function on
+a table of some thousand rows, and by a function in Python."""
+
+
+def tables_are_affordable(target: Target) -> bool:
+    """May the scores of all parent sets be computed?"""
+    n = target.n_nodes
+    if n > MAX_NODES:
+        return False
+    sets = n * sum(comb(n - 1, k) for k in range(min(target.max_parents, n - 1) + 1))
+    return sets * seconds_per_set(target) <= MOST_SECONDS
+
+
+def seconds_per_set(target: Target) -> float:
+    table = target.problem.table
+    if table.function == NO_FUNCTION:
+        return WALKED if table.walks else FACTORISED
+    return CALLED if target.is_called else COMPILED
+
+
+def solution_if_affordable(target: Target) -> Solution | None:
+    """Add up all graphs, unless that takes too long."""
+    if not tables_are_affordable(target):
+        return None
+    sets = AllSets.of(target).sums
+    target.check_score()
+    completions = bounded(sets)
+    if count_terms(completions) * SECONDS_PER_TERM > MOST_SECONDS:
+        return None
+    return add_up(sets, completions)
