@@ -13,11 +13,15 @@ from stopped_runs import LENGTH, SAMPLERS, TABLE, differences, run, short_segmen
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
+from parnidag.kernels.declare import named
 from parnidag.run import checkpoint
 from parnidag.run.draws import Block
-from parnidag.run.run_file import RunFile
+from parnidag.run.run_file import Bundle, RunFile
 from parnidag.samplers import ADR, MC3
+from parnidag.samplers.base import Asked, new_chain
 from parnidag.samplers.single_edge import MoveCounts
+from parnidag.samplers.state import chain_state, restored_chain
+from parnidag.target import Target
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -26,6 +30,29 @@ def test_a_run_killed_at_any_checkpoint_goes_on_as_if_nothing_had_happened(tmp_p
     for after in (1, 3, 9):
         path = stopped(tmp_path / f"{after}.ckpt", sampler, after)
         assert differences(run(sampler, checkpoint=path), whole) == []
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_restored_chain_makes_the_steps_of_the_one_it_was_taken_from(sampler):
+    """Wherever it was taken, and outside a narrow space too; every counter goes on."""
+    chosen, tune = SAMPLERS[sampler], 90
+    target = Target.build(parnidag.Data(TABLE[:15]), scores.Gaussian(), EdgePrior(h=0.6, required=[(5, 0)]))
+    narrow = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1
+    prepared = chosen.prepare(target, Asked(considered=None if chosen.default_space == "none" else narrow))
+    chain = new_chain(target, target.required, 1, 0)
+    chosen.begin(target, prepared, chain, tune)
+    for steps in (1, 2, 5, 11, 17, 30, 41, 60, 7, 100, 3, 8, 13, 21, 29, 37, 43, 58):
+        chosen.advance(target, chain, steps)
+        taken = chain_state(chain)
+        chosen.advance(target, chain, 20)
+        twin = restored_chain(target, chosen, prepared, tune, 0, taken)
+        chosen.advance(target, twin, 20)
+        for each in (chain, twin):
+            named(each.graph).hits = named(each.graph).misses = 0  # the cache of scores is made anew
+        assert chosen.totals(twin) == chosen.totals(chain)
+        state = chain_state(chain)
+        for name, array in chain_state(twin).items():
+            np.testing.assert_array_equal(array, state[name], err_msg=name)
 
 
 def test_one_that_is_killed_again_and_again_too(tmp_path):
@@ -65,6 +92,21 @@ def test_many_draws_do_not_wait_for_a_checkpoint(tmp_path, monkeypatch):
         assert file._waiting_bytes <= 1000
     assert np.concatenate([each.codes for each in file.blocks(0)]).tolist() == list(range(500))
     file.close()
+
+
+def test_large_arrays_are_stored_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr("parnidag.run.run_file.PIECE_BYTES", 1000)
+    arrays = {"large": np.arange(999.0).reshape(3, 333), "empty": np.zeros((0, 2), np.int32), "small": np.ones(3, bool)}
+    file = RunFile(tmp_path / "run.ckpt")
+    for k in range(3):
+        assert file.save({"chains": Bundle({"k": k}, arrays)})
+    found = file.load("chains")
+    assert file._connection.execute("SELECT count(*) FROM arrays").fetchone() == (10,)  # those of the last bundle
+    file.close()
+    assert found.facts == {"k": 2}
+    assert found.arrays.keys() == arrays.keys()
+    for name, array in found.arrays.items():
+        np.testing.assert_array_equal(array, arrays[name], strict=True)
 
 
 def test_arrays_that_do_not_say_what_must_be_kept_are_an_error_of_the_sampler(tmp_path, monkeypatch):

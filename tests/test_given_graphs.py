@@ -101,9 +101,19 @@ def test_pairs_that_are_only_joined_make_a_space_and_no_graph():
     circles = general_graph("abcd", [("a", "b")])
     circles.graph[1, 2] = circles.graph[2, 1] = 2
     for joined in (nx.Graph([("a", "b"), ("c", "b")]), circles):
-        assert edges_of(as_considered(joined, NODES), NODES) == {("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")}
+        both_ways = {("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")}
+        assert edges_of(as_considered(joined, NODES), NODES) == both_ways
+        status = EdgePrior(forbidden=joined).resolve(NODES).status
+        assert edges_of(status == FORBIDDEN, NODES) == both_ways | {(name, name) for name in NODES}
         with pytest.raises(ParnidagError, match=r"start: .*(no directions|neither A → B)"):
             begun_at(joined, NODES)
+
+
+@pytest.mark.parametrize("row_names", [True, False])
+def test_rows_of_a_file_are_parents_with_names_and_without(tmp_path, row_names):
+    path = tmp_path / "graph.csv"
+    frame("dbca", "dbca").astype(int).to_csv(path, index=row_names)
+    assert set(as_graph(path, NODES).edges) == {("a", "b"), ("b", "c")}
 
 
 def test_undirected_edges_of_a_space_are_considered_both_ways():

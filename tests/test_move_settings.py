@@ -202,6 +202,29 @@ def test_a_kind_of_move_that_a_chain_does_not_have_is_never_made():
         sampler.advance(target, chain, 1)
 
 
+def test_every_number_leads_to_the_move_of_its_place():
+    """Each with what it asked for, as often as it should be, and counted as itself."""
+    made = []
+    moves = tuple(
+        move._replace(step=lambda *given, name=move.name: made.append((name, *given)) or name == "adr")
+        for move in MOVES
+    )
+    iteration = mixture.choice_among(moves)[1].py_func
+    structs = [f"struct of {move.name}" for move in MOVES if move.open is not None]
+    for kind, move in enumerate(MOVES):
+        made.clear()
+        counts = mixture.Mixture(
+            np.zeros(8, np.uint8), np.zeros(0), *np.zeros((2, len(MOVES)), np.int64), burst=np.array([3])
+        )
+        iteration("dag", "tables", counts, kind, *structs)
+        asked = ["tables"] * move.needs_tables + [f"struct of {move.name}"] * (move.open is not None)
+        times = 3 if move.burst else 1
+        assert made == [(move.name, "dag", *asked)] * times
+        own = np.eye(len(MOVES), dtype=int)[kind]
+        assert counts.tried.tolist() == (times * own).tolist()
+        assert counts.accepted.tolist() == (times * own * (move.name == "adr")).tolist()
+
+
 def test_every_move_explains_itself():
     with pytest.raises(ParnidagError) as refused:
         samplers.PARNI(moves={"unheard of": 1})

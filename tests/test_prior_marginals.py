@@ -15,6 +15,7 @@ from parnidag.results.prior_marginals import (
     drawn_marginals,
     exchangeable_nodes,
     prior_marginals,
+    summed_marginals,
 )
 
 CHAINS, DRAWS = 12, 400
@@ -81,6 +82,17 @@ def test_drawing_agrees_with_enumeration(name):
         assert smallest_p_value(np.where(known, 0.0, drawn), np.where(known, 0.0, exact)) > SMALLEST_P
 
 
+def test_dense_graphs_in_which_nodes_trade_places_agree_with_the_sum():
+    """Every edge has odds of its own, so that it matters which nodes trade places."""
+    n = 7
+    odds = np.random.default_rng(3).normal(0.0, 1.0, (n, n))
+    prior = EdgePrior(h=0.95, log_odds=odds, required=[(3, 1)], forbidden=[(0, 5)])
+    drawn, exact = replicates(prior, n), summed_marginals(*arrays(prior, n))
+    known = np.ptp(drawn, axis=0) < 1e-12
+    assert known.sum() < 12
+    assert smallest_p_value(np.where(known, 0.0, drawn), np.where(known, 0.0, exact)) > SMALLEST_P
+
+
 @pytest.mark.parametrize(("n", "share"), [(6, 0.5), (110, 0.9)])
 def test_edges_for_which_the_others_leave_a_place(n, share):
     rng = np.random.default_rng(n)
@@ -125,6 +137,8 @@ def test_groups_of_exchangeable_nodes():
     assert labels.tolist() == [0, 1, 2, 3, 4]  # pairs could only be exchanged together
     labels = exchangeable_nodes(*arrays(EdgePrior(log_odds={(0, 1): 1.0, (0, 2): 1.0}), 5)[:2])
     assert labels.tolist() == [0, 1, 1, 2, 2]
+    labels = exchangeable_nodes(*arrays(EdgePrior(log_odds={(2, 0): 1.0, (3, 1): 1.0}), 5)[:2])
+    assert labels.tolist() == [0, 1, 2, 3, 4]  # alike as parents or as children only
 
 
 @pytest.mark.parametrize("n", [3, EXACT_UP_TO + 3])
