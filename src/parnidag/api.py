@@ -20,8 +20,9 @@ from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
+from parnidag.exact_solver.affordable import solution_if_affordable, tables_are_affordable
 from parnidag.exact_solver.draws import draw_graphs
-from parnidag.exact_solver.sums import check_size, solve
+from parnidag.exact_solver.sums import Solution, add_up, bounded, check_size
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
 from parnidag.priors.edge_prior import EdgePrior
@@ -39,12 +40,12 @@ from parnidag.run.progress import Progress, make_progress
 from parnidag.run.run_file import Bundle, RunFile
 from parnidag.run.setup import first_logs, prepare, starts_from_searches
 from parnidag.run.signals import catching_signals, interruptibly
-from parnidag.samplers import PARNI
+from parnidag.samplers import PARNI, Tempered
 from parnidag.samplers.base import Sampler
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
 from parnidag.space.read import as_space
-from parnidag.tables.all_sets import all_local_scores
+from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -139,7 +140,6 @@ def sample(
     """
     _check_kinds(sampler=sampler, score=score, prior=prior, executor=executor, progress=progress)
     began = time.perf_counter()
-    sampler = PARNI() if sampler is None else sampler
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     tune = None if tune is None else whole(tune, "tune")
     thin = None if thin is None else whole(thin, "thin", 1)
@@ -151,6 +151,12 @@ def sample(
         saved = None if file is None else file.load("run")
         table = as_data(data)
         target = _target(table, score, prior)
+        if sampler is None and all(option is None for option in (space, start, tune, thin, executor, checkpoint)):
+            exactly = _exactly_if_affordable(target, draws, chains, seed, progress, score, wanted, began)
+            if exactly is not None:
+                return exactly
+        if sampler is None:
+            sampler = _default_sampler(target, is_for_parni=any(o is not None for o in (space, start, tune, thin)))
         plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
@@ -180,6 +186,38 @@ def sample(
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, wanted, began)
+
+
+def _default_sampler(target: Target, is_for_parni: bool) -> Sampler:
+    """Return the sampler for a table of this size; a space, a start and counts of iterations are meant for PARNI."""
+    return PARNI() if is_for_parni or not tables_are_affordable(target) else Tempered()
+
+
+def _exactly_if_affordable(
+    target: Target,
+    draws: int,
+    chains: int,
+    seed: int | None,
+    progress: bool | None,
+    score: Score | str | None,
+    output: Path | None,
+    began: float,
+) -> Posterior | None:
+    """Add up all graphs if that takes no longer than chains would, and draw as many graphs as they would have."""
+    seed = seed_or_new(seed)
+    with make_progress(progress, chains) as display:
+        if score is None or isinstance(score, str):
+            display.note(f"score: {target.score}")
+        display.stage("sum over all graphs")
+        solution = interruptibly(partial(solution_if_affordable, target))
+        if solution is None:
+            return None
+        display.note(
+            f"exact: {target.n_nodes} columns are few enough to add up all graphs (to sample: sampler=PARNI())"
+        )
+        display.stage("draws")
+        posterior = interruptibly(partial(_posterior_of_solution, target, solution, draws, chains, seed, began))
+    return posterior if output is None else load(save_record(posterior.record, output))
 
 
 def _plan(
@@ -285,23 +323,30 @@ def exact(
     draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = as_data(data)
-    check_size(table.n_nodes, draws)
+    check_size(table.n_nodes)
     target = _target(table, score, prior)
-    log_weights = all_local_scores(target)
+    sets = AllSets.of(target).sums
     target.check_score()
-    solution = solve(log_weights)
-    graphs = draw_graphs(solution, draws, seed)
+    return _posterior_of_solution(target, add_up(sets, bounded(sets)), draws, 1, seed, began)
+
+
+def _posterior_of_solution(
+    target: Target, solution: Solution, draws: int, chains: int, seed: int, began: float
+) -> Posterior:
+    graphs = draw_graphs(solution, chains * draws, seed)
     settings = {
         "version": __version__,
         "versions": software(),
         "method": "exact",
         **target.settings,
         "draws": draws,
+        "chains": chains,
         "seed": seed,
-        "timings": {"exact": time.perf_counter() - began},
         "cancellation": solution.cancellation,
     }
-    return Posterior(record_of_solution(target, solution, graphs, settings, _prior_marginals(target)))
+    record = record_of_solution(target, solution, graphs, chains, settings, _prior_marginals(target))
+    settings["timings"] = {"exact": time.perf_counter() - began}
+    return Posterior(record)
 
 
 KINDS: dict[str, tuple[str, str]] = {

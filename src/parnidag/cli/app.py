@@ -200,7 +200,7 @@ def exact(
     prior, table = model.prior(), model.data(data)
     score = model.chosen_score(table)
     if not results.quiet:
-        _announce_long_sum(table.n_nodes, draws > 0)
+        _announce_long_sum(table.n_nodes)
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
     return _exit_code(posterior)
@@ -359,12 +359,12 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _announce_long_sum(nodes: int, draws: int) -> None:
+def _announce_long_sum(nodes: int) -> None:
     """Say how long an exact solution takes, if it is long enough to wonder whether anything happens."""
     from parnidag.exact_solver.sums import check_size, estimate
 
-    check_size(nodes, draws)
-    seconds, words = estimate(nodes, draws)
+    check_size(nodes)
+    seconds, words = estimate(nodes)
     if seconds > LONG_SECONDS:
         sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes, {words}\n")
 

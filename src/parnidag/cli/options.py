@@ -143,9 +143,10 @@ class SamplingOptions:
     seed: MaybeWhole = None
     """Seed: the same one gives the same result. Default: a fresh one, kept in the result."""
 
-    sampler: SamplerWord = "parni"
+    sampler: SamplerWord | None = None
     """The algorithm: PARNI-DAG; add-delete-reverse, plain structure MCMC or edge reversal; order, partition or
-    iterative MCMC, which sample a search space."""
+    iterative MCMC, which sample a search space; tempered partitions for up to 22 nodes. Default: none up to 20 nodes,
+    where all graphs are added up, unless an option below asks for chains; else parni."""
 
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
@@ -165,14 +166,14 @@ class SamplingOptions:
     """Where chains start: "empty", or the last draws of an earlier run (FILE.nc). Default: graphs found by a search,
     for adr and mc3 "empty"."""
 
-    def algorithm(self) -> Sampler:
+    def algorithm(self) -> Sampler | None:
         settings: dict[str, Any] = {}
         for name, value in (("kernel", self.kernel), ("moves", self.moves)):
-            if value is not None and self.sampler != "parni":
+            if value is not None and self.sampler not in ("parni", None):
                 raise UsageError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
             if value is not None:
                 settings[name] = _weights(value) if "=" in value else value
-        return named_sampler(self.sampler, **settings)
+        return None if self.sampler is None and not settings else named_sampler(self.sampler or "parni", **settings)
 
     def files(self) -> list[Path]:
         return [Path(name) for name in (self.space, self.start) if name is not None and Path(name).suffix]

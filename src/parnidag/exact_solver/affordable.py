@@ -6,6 +6,7 @@ from math import comb
 
 from parnidag.exact_solver.sums import MAX_NODES, SECONDS_PER_TERM, Solution, add_up, bounded, count_terms
 from parnidag.kernels.by_address import NO_FUNCTION
+from parnidag.scores.custom import PythonScore
 from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
@@ -29,7 +30,7 @@ def seconds_per_set(target: Target) -> float:
     table = target.problem.table
     if table.function == NO_FUNCTION:
         return WALKED if table.walks else FACTORISED
-    return CALLED if target.is_called else COMPILED
+    return CALLED if isinstance(target.score, PythonScore) else COMPILED
 
 
 def solution_if_affordable(target: Target) -> Solution | None:

@@ -40,8 +40,8 @@ SMALLEST = np.int64(400)
 NOTHING = np.int32(-(2**28))
 """The exponent of 0."""
 LOG_2 = math.log(2.0)
-SECONDS_PER_TERM, SECONDS_PER_DRAW = 6e-9, 8e-9
-"""CPU time measured at n = 16 to 20: for edge probabilities divided by 3ⁿ, for a draw by 2ⁿ."""
+SECONDS_PER_TERM = 5e-9
+"""CPU time measured at n = 16 to 20, divided by the number of terms: at most 3ⁿ."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -115,21 +115,21 @@ def add_up(sets: SetSums, completions: Completions) -> Solution:
     return Solution(float(log_total), probabilities, float(cancellation), sets, completions)
 
 
-def check_size(n: int, draws: int) -> None:
+def check_size(n: int) -> None:
     """Refuse a problem that is too large, before anything is allocated."""
     if n > MAX_NODES:
         raise ParnidagError(
-            f"the exact posterior is limited to {MAX_NODES} nodes, got {n}: this would take {estimate(n, draws)[1]}",
+            f"the exact posterior is limited to {MAX_NODES} nodes, got {n}: this would take {estimate(n)[1]}",
             remedy="use parnidag.sample, which has no such limit",
         )
 
 
-def estimate(n: int, draws: int) -> tuple[float, str]:
-    """Return about how many seconds a solution takes, and that with its memory in words."""
+def estimate(n: int) -> tuple[float, str]:
+    """Return how many seconds a solution takes at most, and that with its memory in words."""
     bounded = min(n, 60)  # keeps the estimates inside the range of a float; far beyond "more than" anyway
     # The weights as given, scaled, half and fully summed over subsets; then eight numbers per set.
     memory = 8 * (4 * bounded * 2.0 ** (bounded - 1) + 8 * 2.0**bounded)
-    seconds = SECONDS_PER_TERM * 3.0**bounded + draws * SECONDS_PER_DRAW * 2.0**bounded
+    seconds = SECONDS_PER_TERM * 3.0**bounded
     words = f"{_readable(memory, _MEMORY_UNITS)} of memory and {_readable(seconds, _TIME_UNITS)} on one core"
     return seconds, words
 
@@ -150,7 +150,7 @@ def _checked_sums(log_weights: FloatArray) -> SetSums:
     if log_weights.ndim != 2 or log_weights.shape[0] < 1:
         raise ParnidagError(f"log_weights must have the shape (n, 2**(n-1)) with n ≥ 1, got {log_weights.shape}.")
     n = log_weights.shape[0]
-    check_size(n, 0)
+    check_size(n)
     if log_weights.shape[1] != 2 ** (n - 1):
         raise ParnidagError(f"log_weights must have {2 ** (n - 1)} columns for {n} nodes, got {log_weights.shape[1]}.")
     largest = log_weights.max(axis=1)

@@ -165,8 +165,14 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
 
 
 def record_of_solution(
-    target: Target, solution: Solution, graphs: NDArray[np.bool_], settings: dict[str, Any], prior: NDArray[np.float64]
+    target: Target,
+    solution: Solution,
+    graphs: NDArray[np.bool_],
+    chains: int,
+    settings: dict[str, Any],
+    prior: NDArray[np.float64],
 ) -> RunRecord:
+    """Put the exact probabilities and independent draws into a result that looks like one of so many chains."""
     n = target.n_nodes
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])
@@ -176,13 +182,13 @@ def record_of_solution(
     best = int(unique_scores.argmax()) if index.size else None
     return RunRecord(
         nodes=target.names,
-        log_posterior=scores.reshape(1, -1),
-        graph_index=index.reshape(1, -1),
+        log_posterior=scores.reshape(chains, -1),
+        graph_index=index.reshape(chains, -1),
         graph_offsets=offsets,
         graph_edges=edges,
         edge_codes=np.flatnonzero(solution.edge_probabilities > 0).astype(np.int32),
-        batch_counts=np.zeros((1, 0, int((solution.edge_probabilities > 0).sum())), np.int64),
-        batch_iterations=np.zeros((1, 0), np.int64),
+        batch_counts=np.zeros((chains, 0, int((solution.edge_probabilities > 0).sum())), np.int64),
+        batch_iterations=np.zeros((chains, 0), np.int64),
         best_edges=np.zeros(0, np.int32) if best is None else edges[offsets[best] : offsets[best + 1]],
         best_log_posterior=float("nan") if best is None else float(unique_scores[best]),
         settings=settings,
