@@ -33,7 +33,7 @@ from parnidag.tables.fill import log_add
 
 MAX_NODES = 22
 """Beyond, the tables of all parent sets take more than 2 GB."""
-NEGLIGIBLE = 60.0
+NEGLIGIBLE = 50.0
 """Nats below the sum over all DAGs at which terms are left out: 3²² of them together stay far below rounding."""
 SMALLEST = np.int64(400)
 """2^−SMALLEST and less count as 0: a sum is at most n! < 2⁷⁰ times smaller than the bound in whose units it is kept."""
@@ -54,7 +54,10 @@ class Completions(NamedTuple):
     """Log α_j(U) at [j, column of U], see `tables.all_sets`."""
     log_before: FloatArray
     log_after: FloatArray
-    """Per set, log sums over the orders of its nodes and of all others: bounds for log f and log r."""
+    """Per set, log sums over the orders of its nodes and of all others: bounds for log f and log r, until these are
+    known and take their place."""
+    least: FloatArray
+    """Log of what is negligible (1)."""
     fraction: FloatArray
     exponent: IntArray
     """r(U) = fraction · 2^exponent, with fraction 0 or in ½ … 1; 0 for sets that are negligible."""
@@ -101,7 +104,9 @@ def bounded(sets: SetSums) -> Completions:
     if log_after[0] == -np.inf:
         raise _no_graph_allowed()
     fraction, exponent = np.zeros_like(log_after), np.full(log_after.shape, NOTHING)
-    return Completions(sets.sums, log_before, log_after, fraction, exponent)
+    # Every DAG is counted by at most n! orders.
+    least = np.array([log_after[0] - math.lgamma(len(sets.sums) + 1.0) - NEGLIGIBLE])
+    return Completions(sets.sums, log_before, log_after, least, fraction, exponent)
 
 
 def add_up(sets: SetSums, completions: Completions) -> Solution:
@@ -218,6 +223,9 @@ def _sum_completions(all_: Completions) -> float:
                 worst = max(worst, magnitude / total)
                 fraction, exponent = math.frexp(total)
                 all_.fraction[closed], all_.exponent[closed] = fraction, exponent + power_above(all_.log_after[closed])
+    for closed in range(size):
+        all_.log_after[closed] = math.log(all_.fraction[closed]) + all_.exponent[closed] * LOG_2
+    all_.least[0] = all_.log_after[0] - NEGLIGIBLE
     return worst
 
 
@@ -237,7 +245,10 @@ def _differentiate(all_: Completions) -> FloatArray:
             unit[nodes] = power_above(all_.log_before[nodes])
     before[0] = 1.0
     for closed in range(size - 1):
-        if all_.fraction[closed] > 0.0 and before[closed] > 0.0:
+        if before[closed] <= 0.0:
+            continue
+        all_.log_before[closed] = math.log(before[closed]) + unit[closed] * LOG_2
+        if is_met(all_, closed):
             candidates, count = list_followers(all_, work, closed, -1.0)
             base = unit[closed] + power_above(all_.log_after[closed])
             _pass_on(all_, work, (closed, candidates, count), before, unit, base)
@@ -273,15 +284,9 @@ def power_above(log: float) -> Int:
 
 
 @kernel
-def least_log(all_: Completions) -> float:
-    """Log of what is negligible; the sum over DAGs is at most n! times smaller than that over orders."""
-    return float(all_.log_after[0] - math.lgamma(all_.sums.shape[0] + 1.0) - NEGLIGIBLE)
-
-
-@kernel
 def is_met(all_: Completions, closed: NodeSet) -> bool:
     """Is the set closed in DAGs that together are not negligible?"""
-    return bool(all_.log_before[closed] + all_.log_after[closed] >= least_log(all_))
+    return bool(all_.log_before[closed] + all_.log_after[closed] >= all_.least[0])
 
 
 @kernel
@@ -290,7 +295,7 @@ def may_follow(all_: Completions, closed: NodeSet, j: Int) -> bool:
     if (closed >> j) & 1:
         return False
     log_weight = all_.sums[j, column_of(closed, j)] + all_.log_after[closed | (np.int64(1) << j)]
-    return bool(all_.log_before[closed] + log_weight >= least_log(all_))
+    return bool(all_.log_before[closed] + log_weight >= all_.least[0])
 
 
 @kernel
