@@ -3,9 +3,10 @@
 A DAG is built layer by layer: first the nodes without parents, then those all of whose parents are there and that have
 one in the layer before, and so on, so that each DAG arises in one way only. Let U be the nodes placed so far and W
 those of them below the last layer. The next layer T holds the nodes whose parents lie in U, though not all in W;
-everyone else has a parent outside U. The sum over all completions that place one set of nodes in T, keep another out of
-it, and leave the others open follows from the sums r of `sums.py` by inclusion–exclusion. So the nodes are decided one
-by one, each decision halves the sum, and a layer takes O(2ⁿ), as in Talvitie, Vuoksenmaa and Koivisto (2019).
+everyone else has a parent outside U. From the sums r of `sums.py` follows what the completions weigh in which all of T
+have their parents in U, and by inclusion–exclusion what those weigh in which nobody else has: all T together take
+O(n 2ⁿ). Draws that have come to the same U share that work. (Exact draws by layers, though with other sums: Talvitie,
+Vuoksenmaa and Koivisto 2019.)
 
 A state is reached with at most the share that its completions have in r(U), in whose units all terms are kept: what
 rounding and the alternating signs spoil belongs to states that are never met.
@@ -40,92 +41,39 @@ def draw_graphs(solution: Solution, draws: int, seed: int | np.random.SeedSequen
 
 @entry
 def _draw(sets: SetSums, all_: Completions, uniforms: FloatArray) -> BoolArray:
-    """One DAG per block of uniforms, layer by layer, then the parents of each node of the layer."""
+    """One DAG per block of uniforms; all draws go forward a layer at a time, those in the same state together."""
     draws, _, n = uniforms.shape
     everything = (np.int64(1) << n) - 1
-    work, signed, low = make_work(everything + 1), np.empty(everything + 1), np.empty(n)
+    work, upto = make_work(everything + 1), np.empty(everything + 1)
+    closed, below = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     graphs = np.zeros((draws, n, n), dtype=np.bool_)
-    candidates, count = list_followers(all_, work, np.int64(0), 1.0)
-    firsts = _first_layers(all_, work, candidates, count)
-    for d in range(draws):
-        closed, below = np.int64(0), np.int64(0)
-        layers = 0
-        while closed != everything:
-            state = (closed, below)
-            if layers == 0:
-                place = np.searchsorted(firsts, uniforms[d, 0, 0] * firsts[-1], side="right")
-                layer = nth_subset(min(np.int64(place), np.int64(firsts.size - 1)), candidates)
-            else:
-                layer = _draw_layer(all_, work, signed, low, state, uniforms[d, layers])
-            for j in range(n):
-                if (layer >> j) & 1:
-                    parents = draw_parents(sets, j, state, work.terms, uniforms[d, n, j], uniforms[d, n + 1, j])
-                    for i in range(n):
-                        graphs[d, i, j] = (parents >> i) & 1
-            closed, below = closed | layer, closed
-            layers += 1
+    candidates: NodeSet = np.int64(0)
+    count: Int = np.int64(0)
+    for step in range(n):
+        states = (closed << n) | below
+        last = np.int64(-1)
+        for d in np.argsort(states):
+            if closed[d] == everything:
+                break
+            if last < 0 or closed[d] != last >> n:
+                candidates, count = _weigh_layers(all_, work, closed[d])
+            if states[d] != last:
+                _add_up_layers(all_, work, (closed[d], below[d]), candidates, upto)
+                last = states[d]
+            place = np.searchsorted(upto[:count], uniforms[d, step, 0] * upto[count - 1], side="right")
+            layer = nth_subset(min(np.int64(place), count - 1), candidates)
+            _draw_families(sets, layer, (closed[d], below[d]), work.products, uniforms[d, n:], graphs[d])
+            closed[d], below[d] = closed[d] | layer, closed[d]
     return graphs
 
 
 @kernel
-def _first_layers(all_: Completions, work: Work, candidates: NodeSet, count: Int) -> FloatArray:
-    """Sums of the weights of all first layers up to each: the same for all draws, so that they are weighed once.
+def _weigh_layers(all_: Completions, work: Work, closed: NodeSet) -> tuple[NodeSet, Int]:
+    """Write to `terms` what the completions of U weigh in which the nodes of T, and no others, have all parents in U.
 
-    The weight of graphs in which all of T have no parents is turned into that of graphs in which no others have none.
+    Entry t stands for the t-th subset of the candidates, which are returned with the number of their subsets.
     """
-    _weigh_followers(all_, work, np.int64(0), candidates, count)
-    firsts = work.terms[:count].copy()
-    element = np.int64(1)
-    while element < count:
-        for t in range(count):
-            if not t & element:
-                firsts[t] -= firsts[t | element]
-        element *= 2
-    firsts[0], total = 0.0, 0.0  # some node has no parents
-    for t in range(count):
-        total += max(0.0, firsts[t])
-        firsts[t] = total
-    return firsts
-
-
-@kernel
-def _draw_layer(
-    all_: Completions, work: Work, signed: FloatArray, low: FloatArray, state: State, uniforms: FloatArray
-) -> NodeSet:
-    """Draw the next layer, deciding on one candidate after the other, the last one first.
-
-    Sets T of undecided nodes are weighed by `terms`, in which the decided ones are summed out. Every undecided node
-    must not have its parents below the last layer; the subsets that do are subtracted by the products of `signed`.
-    """
-    closed, _ = state
     candidates, count = list_followers(all_, work, closed, 1.0)
-    _weigh_followers(all_, work, closed, candidates, count)
-    terms, layer = work.terms, np.int64(0)
-    _low_shares(all_, state, candidates, low, signed)
-    half = count
-    for j in range(all_.sums.shape[0] - 1, -1, -1):
-        if not (candidates >> j) & 1:
-            continue
-        half //= 2
-        joins, stays = 0.0, 0.0
-        for t in range(half):
-            joins += signed[t] * terms[half + t]
-            stays += signed[t] * (terms[t] - terms[half + t])
-        joins = max(0.0, joins * (1.0 - low[j]))
-        is_last_chance = half == 1 and layer == 0
-        if is_last_chance or uniforms[j] * (joins + max(0.0, stays)) < joins:
-            layer |= np.int64(1) << j
-            for t in range(half):
-                terms[t] = terms[half + t]
-        else:
-            for t in range(half):
-                terms[t] -= terms[half + t]
-    return layer
-
-
-@kernel
-def _weigh_followers(all_: Completions, work: Work, closed: NodeSet, candidates: NodeSet, count: Int) -> None:
-    """Write ∏_{j ∈ T} α_j(U) r(U ∪ T), in units of the bound of r(U), to `terms`."""
     products, exponents, terms, powers = work
     fraction, exponent = all_.fraction, all_.exponent
     followers = np.int64(0)
@@ -133,16 +81,43 @@ def _weigh_followers(all_: Completions, work: Work, closed: NodeSet, candidates:
         nodes = closed | followers
         terms[t] = products[t] * fraction[nodes] * scaled(powers, exponents[t] + exponent[nodes])
         followers = (followers - candidates) & candidates
+    element = np.int64(1)
+    while element < count:
+        for start in range(0, count, 2 * element):
+            for t in range(start, start + element):
+                terms[t] -= terms[t + element]
+        element *= 2
+    return candidates, count
 
 
 @kernel
-def _low_shares(all_: Completions, state: State, candidates: NodeSet, low: FloatArray, signed: FloatArray) -> None:
-    """Per candidate, the share of its parent sets in U that lie below the last layer; and all products of −shares."""
+def _add_up_layers(all_: Completions, work: Work, state: State, candidates: NodeSet, upto: FloatArray) -> None:
+    """Sums of the weights of all next layers up to each; every node in it has a parent in the last layer."""
     closed, below = state
-    signed[0], count = 1.0, np.int64(1)
+    shares, count = work.products, np.int64(1)
+    shares[0] = 1.0
     for j in range(all_.sums.shape[0]):
         if (candidates >> j) & 1:
-            low[j] = math.exp(all_.sums[j, column_of(below, j)] - all_.sums[j, column_of(closed, j)])
+            share = 1.0
+            if closed != 0:
+                share = -math.expm1(all_.sums[j, column_of(below, j)] - all_.sums[j, column_of(closed, j)])
             for t in range(count):
-                signed[count + t] = -low[j] * signed[t]
+                shares[count + t] = shares[t] * share
             count *= 2
+    upto[0], total = 0.0, 0.0  # some node comes next
+    for t in range(1, count):
+        total += max(0.0, work.terms[t]) * shares[t]
+        upto[t] = total
+
+
+@kernel
+def _draw_families(
+    sets: SetSums, layer: NodeSet, state: State, room: FloatArray, uniforms: FloatArray, graph: BoolArray
+) -> None:
+    """Draw the parents of every node of a layer."""
+    n = graph.shape[0]
+    for j in range(n):
+        if (layer >> j) & 1:
+            parents = draw_parents(sets, j, state, room, uniforms[0, j], uniforms[1, j])
+            for i in range(n):
+                graph[i, j] = (parents >> i) & 1

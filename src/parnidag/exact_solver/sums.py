@@ -235,25 +235,20 @@ def _differentiate(all_: Completions) -> FloatArray:
 
     Entry [i, j] is Σ_U q_j(U) · (1 − α_j(U∖i) / α_j(U)) with q_j(U) = ∂ log f(V) / ∂ log α_j(U): given U, the last
     factor is the share of the parent sets of j that hold i. Entry [j, j] is Σ_U q_j(U). On the way up, f(S) is
-    collected in units of its bound.
+    collected in units of 2^(exponent of f(V) − exponent of r(S)), since f(S) r(S) never exceeds f(V).
     """
     n, size = np.int64(all_.sums.shape[0]), np.int64(all_.fraction.size)
-    work, shares, expectations = make_work(size), np.empty(n), np.zeros((n, n))
-    before, unit = np.zeros(size), np.zeros(size, np.int32)
-    for nodes in range(size):
-        if all_.log_before[nodes] > -np.inf:
-            unit[nodes] = power_above(all_.log_before[nodes])
-    before[0] = 1.0
+    work, shares, expectations, before = make_work(size), np.empty(n), np.zeros((n, n)), np.zeros(size)
+    before[0] = all_.fraction[0]
     for closed in range(size - 1):
         if before[closed] <= 0.0:
             continue
-        all_.log_before[closed] = math.log(before[closed]) + unit[closed] * LOG_2
+        all_.log_before[closed] = math.log(before[closed]) + (all_.exponent[0] - all_.exponent[closed]) * LOG_2
         if is_met(all_, closed):
             candidates, count = list_followers(all_, work, closed, -1.0)
-            base = unit[closed] + power_above(all_.log_after[closed])
-            _pass_on(all_, work, (closed, candidates, count), before, unit, base)
-            scale = before[closed] / all_.fraction[0] * 2.0 ** (base - all_.exponent[0])
-            _fold(work.terms, count, candidates, -scale, shares)
+            own = before[closed] * 2.0 ** (power_above(all_.log_after[closed]) - all_.exponent[closed])
+            _pass_on(all_, work, (closed, candidates, count), own, before)
+            _fold(work.terms, count, candidates, -own / all_.fraction[0], shares)
             _add_expectations(expectations, shares, all_.sums, closed, candidates)
     return expectations
 
@@ -345,19 +340,18 @@ def _sum_followers(
 
 
 @kernel
-def _pass_on(
-    all_: Completions, work: Work, step: tuple[NodeSet, NodeSet, Int], before: FloatArray, unit: IntArray, base: Int
-) -> None:
+def _pass_on(all_: Completions, work: Work, step: tuple[NodeSet, NodeSet, Int], own: float, before: FloatArray) -> None:
     """Add f(U) ∏_{j ∈ T} α_j(U), with its sign, to f(U ∪ T), and write ∏_{j ∈ T} α_j(U) r(U ∪ T) to `terms`."""
     products, exponents, terms, powers = work
     fraction, exponent = all_.fraction, all_.exponent
     closed, candidates, count = step
-    own, followers = before[closed], np.int64(0)
+    followers = np.int64(0)
     for t in range(1, count):
         followers = (followers - candidates) & candidates
         nodes = closed | followers
-        terms[t] = products[t] * fraction[nodes] * scaled(powers, exponents[t] + exponent[nodes])
-        before[nodes] -= own * products[t] * scaled(powers, exponents[t] + base - unit[nodes])
+        product = products[t] * scaled(powers, exponents[t] + exponent[nodes])
+        terms[t] = product * fraction[nodes]
+        before[nodes] -= own * product
 
 
 @kernel
