@@ -29,7 +29,7 @@ def workers() -> AbstractContextManager[Any]:
 
 def main(folder: Path) -> None:
     """Sample, or go on where an earlier job was stopped."""
-    network = parnidag.simulate(nodes=10, edges=12, rows=150, seed=1)
+    network = parnidag.simulate(nodes=40, edges=50, rows=150, seed=1)
     data = parnidag.Data(network.values, names=network.names)
     with workers() as executor:
         print("threads" if executor is None else f"{executor.num_workers} workers of MPI")

@@ -218,7 +218,18 @@ def test_demo_options(calls, capsys, tmp_path):
 def test_sample_agrees_with_exact_end_to_end(table, capsys):
     words = ["--g", "10", "--forbid", "C->A"]
     assert cli.run(["exact", "data.csv", "-q", "--edges-csv", "exact.csv", *words]) == 0
-    run = ["sample", "data.csv", "-o", "posterior.nc", "--edges-csv", "sampled.csv", "--seed", "1"]
+    run = [
+        "sample",
+        "data.csv",
+        "-o",
+        "posterior.nc",
+        "--edges-csv",
+        "sampled.csv",
+        "--seed",
+        "1",
+        "--sampler",
+        "parni",
+    ]
     assert cli.run([*run, *words]) == 0
     assert "Saved posterior.nc" in capsys.readouterr().out
     exact = pd.read_csv(table.parent / "exact.csv", index_col="parent")

@@ -148,7 +148,7 @@ main(sys.argv[2:])
 
 
 def interrupt(script, *words, table, tmp_path):
-    arguments = ["sample", str(table), "-q", "--draws", "50", "-o", str(tmp_path / "x.nc")]
+    arguments = ["sample", str(table), "-q", "--draws", "50", "--sampler", "parni", "-o", str(tmp_path / "x.nc")]
     return subprocess.run(
         [sys.executable, "-c", script, *words, *arguments],
         check=False,
@@ -249,7 +249,8 @@ def test_a_scheduler_that_does_not_answer(table, capsys, monkeypatch):
     assert "no scheduler answers there" in capsys.readouterr().err
 
 
-def test_a_full_disk_at_the_end_leaves_the_screen_and_an_error(table, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("words", [[], ["--sampler", "parni"]], ids=["exact", "parni"])
+def test_a_full_disk_at_the_end_leaves_the_screen_and_an_error(words, table, tmp_path, monkeypatch, capsys):
     """The result is printed all the same, and nothing claims that it was saved."""
 
     def refuse(self, target):
@@ -257,7 +258,7 @@ def test_a_full_disk_at_the_end_leaves_the_screen_and_an_error(table, tmp_path, 
 
     monkeypatch.setattr("pathlib.Path.replace", refuse)
     output = tmp_path / "posterior.nc"
-    code = cli.run(["sample", str(table), "--draws", "30", "--chains", "2", "--seed", "3", "-o", str(output)])
+    code = cli.run(["sample", str(table), "--draws", "30", "--chains", "2", "--seed", "3", "-o", str(output), *words])
     said, complained = capsys.readouterr()
     assert code == 1
     assert "No space left on device" in complained

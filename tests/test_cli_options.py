@@ -34,7 +34,7 @@ def test_options_reach_the_sampler(calls):
 @pytest.mark.parametrize(
     ("words", "sampler"),
     [
-        ([], samplers.PARNI()),
+        ([], None),
         (["--kernel", "gibbs"], samplers.PARNI(kernel="gibbs")),
         (["--sampler", "parni", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
         (["--moves", "paper"], samplers.PARNI(moves="paper")),
@@ -49,6 +49,7 @@ def test_options_reach_the_sampler(calls):
         (["--sampler", "order"], samplers.OrderMCMC()),
         (["--sampler", "partition"], samplers.PartitionMCMC()),
         (["--sampler", "iterative"], samplers.IterativeMCMC()),
+        (["--sampler", "tempered"], samplers.Tempered()),
     ],
 )
 def test_words_become_samplers(words, sampler, calls):

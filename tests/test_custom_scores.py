@@ -204,9 +204,13 @@ def test_what_numba_cannot_compile_is_named():
     assert isinstance(found.value.__cause__, numba.core.errors.NumbaError)
 
 
-def test_a_score_that_rules_everything_out_is_refused():
-    with pytest.raises(ParnidagError, match="log posterior of the graph that chain 0 starts from is -inf"):
-        parnidag.sample(VALUES, score=scores.PythonScore(lambda node, parents: -math.inf), draws=20, progress=False)
+@pytest.mark.parametrize(
+    ("sampler", "message"), [(None, "no graph is possible"), (samplers.PARNI(), "that chain 0 starts from is -inf")]
+)
+def test_a_score_that_rules_everything_out_is_refused(sampler, message):
+    nothing = scores.PythonScore(lambda node, parents: -math.inf)
+    with pytest.raises(ParnidagError, match=message):
+        parnidag.sample(VALUES, score=nothing, sampler=sampler, draws=20, progress=False)
 
 
 def test_search_spaces_raise_what_the_function_raised():

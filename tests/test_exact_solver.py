@@ -130,7 +130,7 @@ def test_arbitrary_missing_parent_sets_match_enumeration(n):
             assert log_weights_of(drawn, log_weights) > -np.inf
             solved += 1
         else:
-            with pytest.raises(ParnidagError, match="no graph at all"):
+            with pytest.raises(ParnidagError, match="no graph is possible"):
                 exact_sums.solve(log_weights)
             refused += 1
     assert solved > 0
@@ -187,7 +187,8 @@ def uncompiled():
     log_weights = np.zeros((3, 4))
     log_weights[0, 1] = -np.inf
     solution = exact_sums.solve(log_weights)
-    return solution.log_total, exact_draws.draw_graphs(solution, 20, 5).tolist()
+    with np.errstate(over="ignore"):  # random words
+        return solution.log_total, exact_draws.draw_graphs(solution, 20, 5).tolist()
 
 
 def test_the_same_code_runs_uncompiled():

@@ -17,9 +17,9 @@ SAYS_AND_WRITES = {
         r"2 workers sampled 200 draws per chain\nthe same draws as on threads: True",
         {"posterior.nc", "run.ckpt"},
     ),
-    "discrete.py": (r"converged.*\n(.*\n)*pollen – sneezing +1\.00", {"graph.csv"}),
+    "discrete.py": (r"(converged|exact).*\n(.*\n)*pollen – sneezing +1\.00", {"graph.csv"}),
     "first_posterior.py": (
-        r"converged.*\n(.*\n)*2\d edges are nearly certain",
+        r"(converged|exact).*\n(.*\n)*2\d edges are nearly certain",
         {"garden.csv", "posterior.nc", "graph.dot", "report.html"},
     ),
     "interventions.py": (r"regulator → messenger .* 1\.0", {"experiments.csv"}),

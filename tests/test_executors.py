@@ -66,8 +66,9 @@ def test_forked_processes_find_the_work_and_use_one_thread(expected):
             assert {library["num_threads"] for library in pool.submit(threadpool_info).result()} == {1}
 
 
-def test_tables_travel(spawned):
-    options = {"sampler": samplers.PartitionMCMC(), "thin": 20}
+@pytest.mark.parametrize("sampler", [samplers.PartitionMCMC(), samplers.Tempered()])
+def test_tables_travel(sampler, spawned):
+    options = {"sampler": sampler, "thin": 20}
     assert_same_run(quick(**options), quick(spawned, **options))
 
 

@@ -41,6 +41,7 @@ def test_results_know_whether_edges_outside_the_space_were_asked_for(settings, r
         (samplers.PARNI(moves="paper"), ["samplers.PARNI() with its default moves", "samplers.PartitionMCMC()"]),
         (samplers.PARNI(eta="paper"), ["samplers.PARNI() with its default moves", "samplers.PartitionMCMC()"]),
         (samplers.PartitionMCMC(), ["samplers.PARNI()"]),
+        (samplers.Tempered(), ["parnidag.exact()", "samplers.PARNI()"]),
         (samplers.ADR(), ["samplers.PARNI()", "samplers.PartitionMCMC()"]),
     ],
     ids=repr,

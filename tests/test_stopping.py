@@ -209,7 +209,7 @@ def endless(*given, stream, **named):
 
 start.expand = endless
 try:
-    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, progress=False)
+    parnidag.sample(parnidag.simulate(nodes=4, edges=3, rows=50, seed=1).values, thin=500, progress=False)
 except KeyboardInterrupt:
     print("interrupted")
 """

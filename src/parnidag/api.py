@@ -30,6 +30,7 @@ from parnidag.results.assemble import record_of_run, record_of_solution, softwar
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
 from parnidag.results.prior_marginals import prior_marginals
+from parnidag.results.record import RunRecord
 from parnidag.run.checkpoint import Checkpointer, identity, refuse_difference, resume
 from parnidag.run.draws import MemoryStore
 from parnidag.run.loop import Run, timed
@@ -47,6 +48,8 @@ from parnidag.scores.by_name import choose_score
 from parnidag.space.read import as_space
 from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
+
+Warnings: TypeAlias = list[tuple[str, type[StoppedWarning]]]
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
 
@@ -146,17 +149,23 @@ def sample(
     kept = _path(checkpoint, "checkpoint", "a file, such as run.ckpt")
     wanted = _path(output, "output", "a netCDF file, such as posterior.nc")
     _check_output(wanted, kept)
+    table = as_data(data)
+    target = _target(table, score, prior)
+    if sampler is None:
+        for_parni = any(option is not None for option in (space, start, tune, thin))
+        if not for_parni and (kept is None or not kept.exists()):
+            with make_progress(progress, chains) as display:
+                _note_score(display, score, target)
+                posterior = _exactly_if_affordable(target, draws, chains, seed_or_new(seed), display)
+            if posterior is not None:
+                said: Warnings = []
+                written = None if wanted is None else _written(posterior.record, wanted, said)
+                return _say(said, written or posterior)
+        # A space, a start and counts of iterations are meant for PARNI.
+        sampler = PARNI() if for_parni or not tables_are_affordable(target) else Tempered()
     with closing(_draw_store(kept, wanted, chains)) as store:
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
-        table = as_data(data)
-        target = _target(table, score, prior)
-        if sampler is None and all(option is None for option in (space, start, tune, thin, executor, checkpoint)):
-            exactly = _exactly_if_affordable(target, draws, chains, seed, progress, score, wanted, began)
-            if exactly is not None:
-                return exactly
-        if sampler is None:
-            sampler = _default_sampler(target, is_for_parni=any(o is not None for o in (space, start, tune, thin)))
         plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
@@ -166,8 +175,7 @@ def sample(
             refuse_difference(file.path, saved.facts, plan, this)
         timings: dict[str, float] = {}
         with make_progress(progress, plan.chains) as display:
-            if score is None or isinstance(score, str):
-                display.note(f"score: {target.score}")
+            _note_score(display, score, target)
             stages = partial(_stage, display, timings)
             if file is not None and saved is not None:
                 searched = starts_from_searches(sampler, starts)
@@ -188,36 +196,20 @@ def sample(
             return _result(run, wanted, began)
 
 
-def _default_sampler(target: Target, is_for_parni: bool) -> Sampler:
-    """Return the sampler for a table of this size; a space, a start and counts of iterations are meant for PARNI."""
-    return PARNI() if is_for_parni or not tables_are_affordable(target) else Tempered()
+def _note_score(display: Progress, score: Score | str | None, target: Target) -> None:
+    if score is None or isinstance(score, str):
+        display.note(f"score: {target.score}")
 
 
-def _exactly_if_affordable(
-    target: Target,
-    draws: int,
-    chains: int,
-    seed: int | None,
-    progress: bool | None,
-    score: Score | str | None,
-    output: Path | None,
-    began: float,
-) -> Posterior | None:
+def _exactly_if_affordable(target: Target, draws: int, chains: int, seed: int, display: Progress) -> Posterior | None:
     """Add up all graphs if that takes no longer than chains would, and draw as many graphs as they would have."""
-    seed = seed_or_new(seed)
-    with make_progress(progress, chains) as display:
-        if score is None or isinstance(score, str):
-            display.note(f"score: {target.score}")
-        display.stage("sum over all graphs")
-        solution = interruptibly(partial(solution_if_affordable, target))
-        if solution is None:
-            return None
-        display.note(
-            f"exact: {target.n_nodes} columns are few enough to add up all graphs (to sample: sampler=PARNI())"
-        )
-        display.stage("draws")
-        posterior = interruptibly(partial(_posterior_of_solution, target, solution, draws, chains, seed, began))
-    return posterior if output is None else load(save_record(posterior.record, output))
+    began = time.perf_counter()
+    display.stage("sum over all graphs")
+    solution = interruptibly(partial(solution_if_affordable, target))
+    if solution is None:
+        return None
+    display.note(f"{target.n_nodes} columns: all graphs are added up, which is exact (sampler=PARNI() samples)")
+    return interruptibly(partial(_posterior_of_solution, target, solution, draws, chains, seed, began))
 
 
 def _plan(
@@ -254,6 +246,8 @@ def _path(value: object, argument: str, kind: str) -> Path | None:
 
 
 def _check_output(path: Path | None, checkpoint: Path | None) -> None:
+    if checkpoint is not None and (problem := why_not_writable(checkpoint)) is not None:
+        raise ParnidagError(f"checkpoint: cannot write {checkpoint}: {problem}")
     if path is None:
         return
     if path.suffix != ".nc":
@@ -267,22 +261,32 @@ def _check_output(path: Path | None, checkpoint: Path | None) -> None:
 
 def _result(run: Run, output: Path | None, began: float) -> Posterior:
     """Put the result together, and only then say what was not as planned: warnings may be turned into errors."""
-    said: list[tuple[str, type[StoppedWarning]]] = []
+    said: Warnings = []
     if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
         said.append((f"the run ended early: {run.stopped}", StoppedWarning))
     if run.checkpointer is not None and run.checkpointer.trouble is not None:
         said.append((f"the last checkpoint could not be written: {run.checkpointer.trouble}", StoppedWarning))
     posterior = None
     if output is not None:
-        try:
-            posterior = load(save_record(record_of_run(run, time.perf_counter() - began, to_file=True), output))
-        except ParnidagError as error:
-            reason = str(error).removeprefix("path: ")
-            said.append((f"the result could not be written, it is in memory only: {reason}", NotWrittenWarning))
+        posterior = _written(record_of_run(run, time.perf_counter() - began, to_file=True), output, said)
     if posterior is None:
         posterior = Posterior(record_of_run(run, time.perf_counter() - began))
-    for message, category in said:
-        warnings.warn(message, category, stacklevel=3)
+    return _say(said, posterior)
+
+
+def _written(record: RunRecord, path: Path, said: Warnings) -> Posterior | None:
+    """Write a result and return it as read from there; None, and a warning, if that is not possible."""
+    try:
+        return load(save_record(record, path))
+    except ParnidagError as error:
+        reason = str(error).removeprefix("path: ")
+        said.append((f"the result could not be written, it is in memory only: {reason}", NotWrittenWarning))
+        return None
+
+
+def _say(warned: Warnings, posterior: Posterior) -> Posterior:
+    for message, category in warned:
+        warnings.warn(message, category, stacklevel=4)
     return posterior
 
 
@@ -326,7 +330,6 @@ def exact(
     check_size(table.n_nodes)
     target = _target(table, score, prior)
     sets = AllSets.of(target).sums
-    target.check_score()
     return _posterior_of_solution(target, add_up(sets, bounded(sets)), draws, 1, seed, began)
 
 

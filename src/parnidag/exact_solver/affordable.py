@@ -38,7 +38,6 @@ def solution_if_affordable(target: Target) -> Solution | None:
     if not tables_are_affordable(target):
         return None
     sets = AllSets.of(target).sums
-    target.check_score()
     completions = bounded(sets)
     if count_terms(completions) * SECONDS_PER_TERM > MOST_SECONDS:
         return None

@@ -22,6 +22,8 @@ import numpy.typing as npt
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.sums import Completions, FloatArray, Solution, Work, list_followers, make_work, scaled
 from parnidag.kernels.jit import entry, kernel
+from parnidag.kernels.random import RandomState, uniform
+from parnidag.kernels.types import Words
 from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, draw_parents, nth_subset
 
 BoolArray = npt.NDArray[np.bool_]
@@ -29,27 +31,25 @@ State = tuple[NodeSet, NodeSet]
 """How far a layered DAG has come: the nodes placed so far, and those of them below the last layer."""
 
 
-def draw_graphs(solution: Solution, draws: int, seed: int | np.random.SeedSequence | None) -> BoolArray:
+def draw_graphs(solution: Solution, draws: int, seed: int | None) -> BoolArray:
     """Draw DAGs (draws × n × n) exactly and independently, from the sums of a solution."""
     if draws < 0:
         raise ParnidagError(f"draws must not be negative, got {draws}.")
-    n = len(solution.edge_probabilities)
-    # A node waits for at most n layers, and takes two uniforms to choose its parents.
-    uniforms = np.random.default_rng(seed).random((draws, n + 2, n))
-    return _draw(solution.sets, solution.completions, uniforms)
+    own = np.random.SeedSequence(seed).generate_state(4 * draws, np.uint64).reshape(draws, 4)
+    return _draw(solution.sets, solution.completions, own)
 
 
 @entry
-def _draw(sets: SetSums, all_: Completions, uniforms: FloatArray) -> BoolArray:
-    """One DAG per block of uniforms; all draws go forward a layer at a time, those in the same state together."""
-    draws, _, n = uniforms.shape
+def _draw(sets: SetSums, all_: Completions, rngs: Words) -> BoolArray:
+    """One DAG per random stream; all draws go forward a layer at a time, those in the same state together."""
+    draws, n = len(rngs), len(sets.sums)
     everything = (np.int64(1) << n) - 1
     work, upto = make_work(everything + 1), np.empty(everything + 1)
     closed, below = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     graphs = np.zeros((draws, n, n), dtype=np.bool_)
     candidates: NodeSet = np.int64(0)
     count: Int = np.int64(0)
-    for step in range(n):
+    for _ in range(n):
         states = (closed << n) | below
         last = np.int64(-1)
         for d in np.argsort(states):
@@ -60,9 +60,9 @@ def _draw(sets: SetSums, all_: Completions, uniforms: FloatArray) -> BoolArray:
             if states[d] != last:
                 _add_up_layers(all_, work, (closed[d], below[d]), candidates, upto)
                 last = states[d]
-            place = np.searchsorted(upto[:count], uniforms[d, step, 0] * upto[count - 1], side="right")
+            place = np.searchsorted(upto[:count], uniform(rngs[d]) * upto[count - 1], side="right")
             layer = nth_subset(min(np.int64(place), count - 1), candidates)
-            _draw_families(sets, layer, (closed[d], below[d]), work.products, uniforms[d, n:], graphs[d])
+            _draw_families(rngs[d], sets, layer, (closed[d], below[d]), work.products, graphs[d])
             closed[d], below[d] = closed[d] | layer, closed[d]
     return graphs
 
@@ -112,12 +112,12 @@ def _add_up_layers(all_: Completions, work: Work, state: State, candidates: Node
 
 @kernel
 def _draw_families(
-    sets: SetSums, layer: NodeSet, state: State, room: FloatArray, uniforms: FloatArray, graph: BoolArray
+    rng: RandomState, sets: SetSums, layer: NodeSet, state: State, room: FloatArray, graph: BoolArray
 ) -> None:
     """Draw the parents of every node of a layer."""
     n = graph.shape[0]
     for j in range(n):
         if (layer >> j) & 1:
-            parents = draw_parents(sets, j, state, room, uniforms[0, j], uniforms[1, j])
+            parents = draw_parents(rng, sets, np.int64(j), state, room)
             for i in range(n):
                 graph[i, j] = (parents >> i) & 1

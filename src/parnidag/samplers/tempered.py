@@ -20,7 +20,7 @@ from parnidag.graphs.adjacency import layers
 from parnidag.kernels.dag import ABSENT, ONE, ZERO, Dag, drop_parents, take_parents
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.random import RandomState, uniform
+from parnidag.kernels.random import RandomState
 from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Codes, Floats, Integers, int64
 from parnidag.samplers._on_tables import GraphDraw, make_graph_draw
@@ -46,7 +46,7 @@ ALMOST_FLAT = 1e-9
 """A power at which all partitions weigh the same, but for those that are impossible."""
 
 
-@keeps()
+@keeps("scattering")
 class TemperedState(NamedTuple):
     ladder: LadderArrays
     graph: GraphDraw
@@ -85,7 +85,7 @@ class Tempered(Sampler):
 
     @property
     def alternatives(self) -> list[str]:
-        return ["parnidag.exact()", "samplers.Tempered(rungs=16)"]
+        return ["parnidag.exact()", "samplers.PARNI()"]
 
     def default_thin(self, n_nodes: int) -> int:
         return 10
@@ -124,7 +124,10 @@ class Tempered(Sampler):
     def totals(self, chain: Chain) -> dict[str, float]:
         ladder = chain.own.ladder
         tried, accepted = (np.array([ladder.moves[k], ladder.trips[k + 1]]) for k in range(2))
-        return move_totals(("relocation", "exchange"), tried, accepted) | {"round_trips": float(ladder.trips[0])}
+        return move_totals(("relocation", "exchange"), tried, accepted)
+
+    def gauges(self, chain: Chain) -> dict[str, float]:
+        return {"round_trips": float(chain.own.ladder.trips[0])}
 
 
 @entry
@@ -165,7 +168,7 @@ def draw_graph_of_first(dag: Dag, sets: SetSums, ladder: Ladder, own: GraphDraw,
         part = ladder.parts[0, k]
         for j in range(ladder.n):
             if part >> j & ONE:
-                parents = draw_parents(sets, int64(j), (closed, before), room, uniform(dag.rng), uniform(dag.rng))
+                parents = draw_parents(dag.rng, sets, int64(j), (closed, before), room)
                 own.scores[j] = sets.largest[j] + sets.weights[j, column_of(parents, int64(j))]
                 own.degrees[j] = list_nodes(parents, own.drawn[j])
                 drop_parents(dag, int64(j), own.drawn[j], own.degrees[j], own.scores[j])

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel, leaf
 from parnidag.kernels.problem import FREE
-from parnidag.kernels.types import Floats, Integers
+from parnidag.kernels.random import RandomState, choose
+from parnidag.kernels.types import Floats, Integers, int64
 from parnidag.tables.build import build_tables
 from parnidag.tables.fill import log_add
 from parnidag.target import Target
@@ -45,17 +47,30 @@ class AllSets:
 
     @staticmethod
     def of(target: Target) -> AllSets:
-        return AllSets(target, set_sums(all_local_scores(target)))
+        scores = all_local_scores(target)
+        target.check_score()
+        return AllSets(target, set_sums(scores))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AllSets.of, (self.target,)
 
 
 def set_sums(log_weights: Floats) -> SetSums:
-    """Sum log weights (n × 2ⁿ⁻¹) over subsets; every node must have a set whose weight is not 0."""
+    """Sum log weights (n × 2ⁿ⁻¹) over subsets, unless some node has no possible parents or a weight is no number."""
     largest = log_weights.max(axis=1)
+    if np.isnan(largest).any() or (largest == np.inf).any():
+        raise ParnidagError("log_weights must hold finite numbers or −inf, got NaN or +inf.")
+    if (largest == -np.inf).any():
+        raise no_graph_allowed()
     weights = np.ascontiguousarray(log_weights - largest[:, None], dtype=np.float64)
     return SetSums(largest, weights, *_subset_sums(weights))
+
+
+def no_graph_allowed() -> ParnidagError:
+    return ParnidagError(
+        "no graph is possible: by the score and the prior every DAG has weight 0",
+        remedy="relax the required edges, the forbidden edges or max_parents",
+    )
 
 
 def all_local_scores(target: Target) -> Floats:
@@ -112,12 +127,10 @@ def _add_subsets(sums: Floats, first: Int, end: Int) -> None:
 
 
 @kernel
-def draw_parents(
-    sets: SetSums, j: Int, state: tuple[NodeSet, NodeSet], weights: Floats, uniform: float, second: float
-) -> NodeSet:
-    """Draw parents of j within U that are not all below the last layer, as a bitmask; no parents if U is empty.
+def draw_parents(rng: RandomState, sets: SetSums, j: Int, state: tuple[NodeSet, NodeSet], weights: Floats) -> NodeSet:
+    """Draw parents of j within a set U that are not all in its subset W, as a bitmask; no parents if U is empty.
 
-    First the upper half of the bits, by the sums over the lower half, then the lower half: 2ⁿᐟ² terms each.
+    First the upper half of the bits, by the sums over the lower half, then the lower half: 2ⁿᐟ² weights each.
     """
     closed, below = state
     if closed == 0:
@@ -126,17 +139,18 @@ def draw_parents(
     lower = (np.int64(1) << low_bits(np.int64(sets.sums.shape[0]))) - 1
     log_all = sets.sums[j, within]
     upper: NodeSet = np.int64(0)
-    count = np.int64(0)
+    count: int = int64(0)
     while True:
         weights[count] = math.exp(sets.low_sums[j, upper | (within & lower)] - log_all)
         if upper & ~forbidden == 0:
             weights[count] -= math.exp(sets.low_sums[j, upper | (forbidden & lower)] - log_all)
+            weights[count] = max(0.0, weights[count])
         count += 1
         upper = (upper - (within & ~lower)) & within & ~lower
         if upper == 0:
             break
-    upper = nth_subset(_pick(weights, count, uniform), within & ~lower)
-    subset, count = np.int64(0), np.int64(0)
+    upper = nth_subset(choose(rng, weights, count), within & ~lower)
+    subset, count = np.int64(0), int64(0)
     while True:
         permitted = (upper | subset) & ~forbidden != 0
         weights[count] = math.exp(sets.weights[j, upper | subset] - log_all) if permitted else 0.0
@@ -144,25 +158,8 @@ def draw_parents(
         subset = (subset - (within & lower)) & within & lower
         if subset == 0:
             break
-    column = upper | nth_subset(_pick(weights, count, second), within & lower)
-    above = column >> j
-    return (column & ((np.int64(1) << j) - 1)) | (above << (j + 1))
-
-
-@kernel
-def _pick(weights: Floats, count: Int, uniform: float) -> Int:
-    """Index drawn in proportion to the weights, of which those that are not positive are rounding."""
-    total = 0.0
-    for t in range(count):
-        total += max(0.0, weights[t])
-    remaining, chosen = uniform * total, np.int64(0)
-    for t in range(count):
-        if weights[t] > 0.0:  # rounding may leave a remainder: the last possible index takes it
-            chosen = np.int64(t)
-            remaining -= weights[t]
-            if remaining < 0.0:
-                break
-    return chosen
+    column = upper | nth_subset(choose(rng, weights, count), within & lower)
+    return (column & ((np.int64(1) << j) - 1)) | ((column >> j) << (j + 1))
 
 
 @kernel

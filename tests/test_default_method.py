@@ -1,0 +1,96 @@
+"""What `sample` does when no sampler is named: exact where that is cheap, else what suits the size of the table."""
+
+import functools
+
+import numpy as np
+import pytest
+from judging import assert_same_run
+
+import parnidag
+from parnidag import EdgePrior, scores
+from parnidag.exact_solver import affordable
+from parnidag.samplers import PARNI
+
+VALUES = parnidag.simulate(nodes=6, edges=7, rows=80, seed=2).values
+
+
+def quick(data=VALUES, **options):
+    return parnidag.sample(data, **{"draws": 30, "chains": 3, "seed": 5, "progress": False, **options})
+
+
+def sampler_of(posterior):
+    return posterior.settings["sampler"]["name"]
+
+
+def test_few_columns_are_added_up():
+    posterior, truth = quick(), parnidag.exact(VALUES)
+    assert posterior.settings["method"] == "exact"
+    np.testing.assert_array_equal(posterior.edge_probabilities, truth.edge_probabilities)
+    assert posterior.log_evidence == truth.log_evidence
+    assert posterior.diagnostics().verdict.startswith("exact")
+    assert posterior.graphs.shape == (3, 30, 6, 6)
+    assert posterior.best is not None
+    assert len(np.unique(posterior.log_posterior)) > 5
+
+
+def test_draws_of_all_chains_are_independent_draws_from_the_posterior():
+    posterior = quick(draws=2000, chains=4)
+    truth = posterior.edge_probabilities.to_numpy()
+    error = np.sqrt(truth * (1 - truth) / 8000)
+    assert (abs(posterior.graphs.mean(axis=(0, 1)) - truth) <= 5 * error + 1e-12).all()
+    assert not (posterior.graphs[0] == posterior.graphs[1]).all()
+
+
+def test_where_it_runs_changes_nothing(tmp_path):
+    here = quick()
+    assert_same_run(here, quick(executor=functools.partial(pytest.fail, "nothing is to be distributed")))
+    assert_same_run(here, quick(checkpoint=tmp_path / "run.ckpt"))
+    assert_same_run(here, quick(output=tmp_path / "posterior.nc"))
+    assert [path.name for path in tmp_path.iterdir()] == ["posterior.nc"]
+
+
+def test_what_is_meant_for_chains_makes_chains(tmp_path):
+    for options in ({"thin": 20}, {"tune": 50}, {"start": "empty"}, {"space": np.ones((6, 6)) - np.eye(6)}):
+        assert sampler_of(quick(**options)) == "PARNI"
+    assert sampler_of(quick(sampler=PARNI())) == "PARNI"
+    checkpoint = tmp_path / "run.ckpt"
+    first = quick(sampler=PARNI(), thin=20, checkpoint=checkpoint)
+    assert_same_run(first, quick(sampler=PARNI(), checkpoint=checkpoint))
+    with pytest.raises(parnidag.ParnidagError, match="sampler"):  # it holds chains, and of another sampler
+        quick(checkpoint=checkpoint)
+
+
+def test_where_the_sum_takes_too_long_partitions_are_tempered(monkeypatch):
+    monkeypatch.setattr(affordable, "count_terms", lambda completions: 1e30)
+    assert sampler_of(quick()) == "Tempered"
+
+
+def test_where_tables_take_too_long_parni_samples(monkeypatch):
+    monkeypatch.setattr(affordable, "MOST_SECONDS", 1e-9)
+    assert sampler_of(quick()) == "PARNI"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "score", "most_parents", "is_cheap"),
+    [
+        (20, "gaussian", None, True),
+        (22, "gaussian", None, True),
+        (23, "gaussian", None, False),
+        (16, "bdeu", None, True),
+        (20, "bdeu", None, False),
+        (20, "bdeu", 3, True),
+        (12, scores.PythonScore(lambda node, parents: 0.0), None, True),
+        (16, scores.PythonScore(lambda node, parents: 0.0), None, False),
+    ],
+)
+def test_what_counts_as_cheap(nodes, score, most_parents, is_cheap):
+    rng = np.random.default_rng(1)
+    discrete = score == "bdeu"
+    data = parnidag.Data(rng.integers(0, 2, (50, nodes)) if discrete else rng.normal(size=(50, nodes)))
+    target = parnidag.api._target(data, score, EdgePrior(max_parents=most_parents))
+    assert affordable.tables_are_affordable(target) == is_cheap
+
+
+def test_progress_says_what_was_done(capsys):
+    quick(progress=True)
+    assert "6 columns: all graphs are added up, which is exact (sampler=PARNI() samples)" in capsys.readouterr().err

@@ -1,0 +1,151 @@
+"""Exact transition matrices of the ladder of walks over partitions, and the law of the graphs drawn from it.
+
+Run as ``NUMBA_DISABLE_JIT=1 python tests/transitions_tempered.py 3 free``; the name of one of the BROKEN twins may
+follow. Every random decision of the production kernels is enumerated, see `transitions.py`; `test_tempered.py` judges
+the figures. The ladder has two rungs, so that its states are pairs of partitions.
+"""
+
+import json
+import math
+import sys
+
+import numpy as np
+import reference
+from reference_moves import distance
+from transitions import DECISIONS, EXPLORER, G, install, key_of, starting_at
+from transitions_partition import PRIORS, judge, laws, outcomes_of
+
+from parnidag.data import Data
+from parnidag.samplers import tempered
+from parnidag.samplers._on_tables import make_graph_draw
+from parnidag.scores import Gaussian
+from parnidag.tables import ladder as ladders
+from parnidag.tables.all_sets import AllSets
+from parnidag.target import Target
+
+POWERS = np.array([1.0, 0.35])
+
+
+def heated(law, power):
+    weights = {key: chance**power for key, chance in law.items()}
+    total = sum(weights.values())
+    return {key: weight / total for key, weight in weights.items()}
+
+
+class Case:
+    """One target, and the laws that the rungs of its ladder should have."""
+
+    def __init__(self, n, prior):
+        values = reference.small_values(n)
+        self.target = Target.build(Data(values), Gaussian(g=G), PRIORS[n][prior])
+        self.sets = AllSets.of(self.target).sums
+        self.graph_law, self.law = laws(self.target, values, ~np.eye(n, dtype=bool), False)
+        self.fresh = starting_at(self.target, self.target.required)
+        self.room = np.zeros(2**n)
+
+    def at(self, levels):
+        """A ladder whose rungs stand at the given partitions."""
+        ladder = ladders.open_ladder(ladders.make_ladder(np.array(levels[0]), POWERS))
+        for rung, level in enumerate(levels):
+            ladder.parts[rung] = ladders.make_ladder(np.array(level), POWERS).parts[0]
+            ladder.counts[rung] = max(level) + 1
+            ladder.values[rung] = ladders.value_of_rung(self.sets, ladder, rung)
+        return ladder
+
+    def levels_of(self, ladder):
+        n = len(self.sets.sums)
+        levels = [
+            tuple(next(k for k in range(n) if ladder.parts[rung, k] >> j & 1) for j in range(n)) for rung in range(2)
+        ]
+        for rung, level in enumerate(levels):
+            assert max(level) + 1 == ladder.counts[rung]
+            assert sum(int(part).bit_count() for part in ladder.parts[rung, : ladder.counts[rung]]) == n
+        return tuple(levels)
+
+    def value_error(self, ladder, levels):
+        """How far the values that the ladder keeps are from the law of partitions, up to the constant."""
+        logs = [math.log(self.law[level]) if level in self.law else -math.inf for level in levels]
+        kept = ladder.values[0] - ladder.values[1]
+        return abs(kept - (logs[0] - logs[1])) if min(logs) > -math.inf else math.inf
+
+    def relocation(self, rung, level):
+        """The rung moves, and the other stands at the same partition."""
+        ladder = self.at((level, level))
+        ladders.relocate(None, self.sets, ladder, rung, ladder.powers[rung])
+        levels = self.levels_of(ladder)
+        return levels[rung], self.value_error(ladder, levels)
+
+    def exchange(self, levels):
+        ladder = self.at(levels)
+        ladders.exchange_rungs(None, ladder, 0)
+        reached = self.levels_of(ladder)
+        return reached, self.value_error(ladder, reached)
+
+    def draw(self, level):
+        dag, ladder = self.fresh(), self.at((level, level))
+        tempered.draw_graph_of_first(dag, self.sets, ladder, make_graph_draw(self.target), self.room)
+        return key_of(dag)
+
+
+def figures(n, prior):
+    case = Case(n, prior)
+    laws_of_rungs = [heated(case.law, power) for power in POWERS]
+    together = {(a, b): p * q for a, p in laws_of_rungs[0].items() for b, q in laws_of_rungs[1].items()}
+    drawn = {}
+    for level, chance in case.law.items():
+        for weight, key in EXPLORER.outcomes(lambda level=level: case.draw(level)):
+            drawn[key] = drawn.get(key, 0.0) + chance * weight
+    return {
+        "cold": judge(laws_of_rungs[0], outcomes_of(case.relocation, 0)),
+        "hot": judge(laws_of_rungs[1], outcomes_of(case.relocation, 1)),
+        "exchange": judge(together, outcomes_of(case.exchange)),
+        "partitions": len(case.law),
+        "drawn": distance(drawn, case.graph_law),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Broken twins
+
+PRODUCTION_PLACES = ladders.weigh_places
+PRODUCTION_PARTS = ladders.weigh_parts
+
+
+def parts_that_take_one_in_front_for_one_ahead(sets, ladder, rung, v):
+    PRODUCTION_PARTS(sets, ladder, rung, v)
+    ladder.in_front[:] = ladder.ahead[: ladder.n]
+
+
+def places_of_one_alone_forgotten(sets, ladder, rung, v):
+    """Alone before the first part is never proposed."""
+    PRODUCTION_PLACES(sets, ladder, rung, v)
+    ladder.places[0] = -math.inf
+
+
+def exchange_at_any_height(rng, ladder, first):
+    ladders.trade(ladder, 0, 1)
+
+
+def exchange_by_the_wrong_ratio(rng, ladder, first):
+    gain = (ladder.powers[0] + ladder.powers[1]) * (ladder.values[1] - ladder.values[0])
+    if ladders.happens(rng, math.exp(min(0.0, gain))):
+        ladders.trade(ladder, 0, 1)
+
+
+BROKEN = {
+    "in front is not ahead": {"weigh_parts": parts_that_take_one_in_front_for_one_ahead},
+    "never alone first": {"weigh_places": places_of_one_alone_forgotten},
+    "always exchanged": {"exchange_rungs": exchange_at_any_height},
+    "wrong ratio": {"exchange_rungs": exchange_by_the_wrong_ratio},
+    "nothing is taken away": {"share_above": lambda log_whole, log_part: 1.0},
+}
+
+
+def main(n, prior, broken=""):
+    install(DECISIONS)
+    install(BROKEN.get(broken, {}), [ladders])
+    print(json.dumps(figures(int(n), prior)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
