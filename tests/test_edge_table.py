@@ -7,7 +7,7 @@ import pytest
 from test_posterior import exact_record, simulated
 
 import parnidag
-from parnidag.results.edge_table import BAYES_FACTOR_LIMIT
+from parnidag.results.edge_table import BAYES_FACTOR_LIMIT, independent_visits
 from parnidag.results.posterior import Posterior
 
 
@@ -54,14 +54,15 @@ def test_older_results_do_not_know_their_prior():
     assert "nan" not in table.to_string().lower()
 
 
-def test_a_run_bounds_what_it_never_saw_by_its_length():
-    """Always or never in m iterations: as if in all but half of one, or in half of one."""
+def test_a_run_bounds_what_it_never_saw_by_its_independent_visits():
+    """Always or never in m visits: as if in all but half of one, or in half of one."""
     record, _ = simulated()
     table = Posterior(replace(record, prior_probabilities=np.full((4, 4), 0.25))).summary(0)
     table = table.set_index(["parent", "child"])
-    iterations = record.batch_iterations.sum()
-    assert table["bayes_factor"]["D", "A"] == pytest.approx(3 * 0.5 / (iterations - 0.5))
-    assert table["bayes_factor"]["B", "D"] == pytest.approx(3 * (iterations - 0.5) / 0.5)
+    visits = independent_visits(record)
+    assert 1 < visits < record.batch_iterations.sum()
+    assert table["bayes_factor"]["D", "A"] == pytest.approx(3 * 0.5 / (visits - 0.5))
+    assert table["bayes_factor"]["B", "D"] == pytest.approx(3 * (visits - 0.5) / 0.5)
     short = replace(
         record,
         prior_probabilities=np.full((4, 4), 0.25),
@@ -72,6 +73,49 @@ def test_a_run_bounds_what_it_never_saw_by_its_length():
         statistics={},
     )
     assert set(Posterior(short).summary(0)["evidence"]) == {"inconclusive"}
+
+
+def slow_and_flickering(crossings):
+    """Four chains of 20 batches: one edge stays for whole batches, one is there for 1 iteration in 1000."""
+    record, _ = simulated()
+    counts = np.zeros((4, 20, 2), np.int64)
+    counts[:, :, 0] = 1000 * (np.arange(20) * crossings // 20 % 2)
+    counts[:, :, 1] = 1
+    return replace(
+        record,
+        edge_codes=np.array([1, 2], np.int32),
+        batch_counts=counts,
+        batch_iterations=np.full((4, 20), 1000),
+        log_posterior=np.random.default_rng(1).normal(size=(4, 50)),
+        graph_index=np.zeros((4, 50), np.int64),
+        prior_probabilities=np.full((4, 4), 0.25),
+        statistics={},
+    )
+
+
+@pytest.mark.parametrize("crossings", [2, 20])
+def test_edges_that_flicker_know_no_more_than_the_slowest_edge(crossings):
+    record = slow_and_flickering(crossings)
+    table = Posterior(record).summary(0).query("parent == 'A'").set_index("child")
+    visits = independent_visits(record)
+    assert visits <= table["ess"]["B"]
+    assert visits <= 8 * crossings
+    assert table["ess"]["C"] <= visits * (1 + 1e-9)
+    # Present in one iteration of a thousand, but in how many of some forty visits?
+    assert table["bayes_factor"]["C"] == pytest.approx(3 * 0.5 / (visits - 0.5))
+
+
+def test_visits_of_chains_that_never_moved_are_their_different_starts():
+    record = replace(slow_and_flickering(2), batch_counts=np.zeros((4, 20, 2), np.int64))
+    frozen = replace(record, log_posterior=np.zeros_like(record.log_posterior))
+    for last, visits in ((2, 4), (1, 1)):
+        edges = np.array([1, 1, 1, last], np.int32)
+        assert independent_visits(replace(frozen, start_offsets=np.arange(5), start_edges=edges)) == visits
+
+
+def test_walkers_that_came_back_are_visits():
+    record = replace(slow_and_flickering(20), statistics={"round_trips": np.array([2.0, 0.0, 2.0, 1.0])})
+    assert independent_visits(record) == 5
 
 
 def record_of_space(settings):

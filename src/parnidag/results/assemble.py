@@ -44,6 +44,7 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         "method": "MCMC",
         "sampler": run.sampler.describe(),
         "restricted": run.sampler.restricted,
+        "law": run.sampler.law,
         "alternatives": run.sampler.alternatives,
         **run.target.settings,
         "draws": plan.draws,

@@ -24,6 +24,9 @@ Integers = NDArray[np.int64]
 MINIMUM_DRAWS = 4
 """Two half-chains of two draws: the least for which a variance within half-chains exists."""
 
+FEWEST_JOINED = 8
+"""With fewer groups of batches a variance between them is too noisy to be a bound."""
+
 TIE_GAP = 1e-13
 """Log posteriors closer than this, relative to the largest, differ by rounding only and count as equal."""
 
@@ -108,6 +111,21 @@ def _batch_variance(batch_counts: Integers, batch_iterations: Integers, mean: Fl
     if weights_squared >= 1 - 1e-12:  # a single batch has no spread
         return np.full_like(mean, np.nan)
     return total / (1 - weights_squared)
+
+
+def careful_mcse(batch_counts: Integers, batch_iterations: Integers) -> Floats:
+    """Return the largest of such errors with batches as they are, joined by two, by four and so on, while eight remain.
+
+    It sees stays that outlast a batch, and is on average too large: for bounds, not for estimates.
+    """
+    error = edge_mcse(batch_counts, batch_iterations)
+    joined, (chains, batches) = 2, batch_iterations.shape
+    while chains * (batches // joined) >= FEWEST_JOINED and batches >= 2 * joined:
+        starts = np.arange(0, batches, joined)
+        merged = np.add.reduceat(batch_counts, starts, axis=1), np.add.reduceat(batch_iterations, starts, axis=1)
+        error = np.fmax(error, edge_mcse(*merged))
+        joined *= 2
+    return error
 
 
 def edge_ess(probabilities: Floats, mcse: Floats, iterations: int) -> Floats:

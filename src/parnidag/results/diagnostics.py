@@ -49,6 +49,8 @@ class Diagnostics:
         Number of edges with R-hat above `RHAT_LIMIT`.
     ess_edges_min : float or None
         Smallest effective sample size of any edge that changed.
+    mcse_edges_max : float or None
+        Largest Monte-Carlo error of any edge that changed.
     disagreement_max, disagreement_rms : float or None
         Between-chain disagreement (`edge_disagreement`); None with fewer than two chains.
     worst_edges : list of (parent, child, probabilities by chain)
@@ -95,6 +97,7 @@ class Diagnostics:
     rhat_edges_max: float | None
     edges_rhat_above: int
     ess_edges_min: float | None
+    mcse_edges_max: float | None
     disagreement_max: float | None
     disagreement_rms: float | None
     worst_edges: list[tuple[str, str, list[float]]]
@@ -200,6 +203,7 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "rhat_edges_max": _known(np.fmax.reduce(rhat, initial=np.nan)),
         "edges_rhat_above": int((rhat > RHAT_LIMIT).sum()),
         "ess_edges_min": _known(np.fmin.reduce(ess, initial=np.nan)),
+        "mcse_edges_max": _known(np.fmax.reduce(mcse, initial=np.nan)),
         "disagreement_max": float(spread.max(initial=0.0)) if comparable else None,
         "disagreement_rms": rms if comparable else None,
         "worst_edges": _worst_edges(record, spread, chains),

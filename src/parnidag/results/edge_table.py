@@ -8,13 +8,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from parnidag.results.convergence import edge_ess, edge_mcse, edge_rhat
-from parnidag.results.record import RunRecord
+from parnidag.results.convergence import (
+    bulk_ess,
+    careful_mcse,
+    chain_probabilities,
+    edge_ess,
+    edge_mcse,
+    edge_rhat,
+    merge_rounding,
+)
+from parnidag.results.record import RunRecord, same_start
 
 Floats = NDArray[np.float64]
 
 RESTRICTED = ("OrderMCMC", "PartitionMCMC", "IterativeMCMC")
 """Samplers that never leave their search space, for results that do not say it themselves."""
+
+CERTAIN = 0.05
+"""Edges less probable than this, or more probable than the rest to 1, are nearly certain."""
 
 BAYES_FACTOR_LIMIT = 10.0
 """From this Bayes factor on an edge counts as included, up to its inverse as excluded: "strong" since Jeffreys."""
@@ -55,11 +66,34 @@ def prior_of(record: RunRecord) -> Floats:
 
 
 def resolved(record: RunRecord, probabilities: Floats) -> Floats:
-    """Keep probabilities away from 0 and 1 by half an iteration: a run cannot tell certain from nearly so."""
+    """Keep probabilities away from 0 and 1 by half a visit: a run cannot tell certain from nearly so."""
     if record.exact_probabilities is not None:
         return probabilities
-    half = 0.5 / max(int(record.batch_iterations.sum()), 1)
+    half = 0.5 / independent_visits(record)
     return np.clip(probabilities, half, 1.0 - half)
+
+
+def independent_visits(record: RunRecord) -> float:
+    """Return how many graphs, seen independently of one another, the whole run is worth; at least 1.
+
+    An edge that never changes, or flickers for an instant, tells nothing of how often the run came back to the question
+    whether it belongs there. Edges that are there for part of the time do: the slowest of them has so many effective
+    draws, and what stood still cannot have had more. So do the log posterior and, on a ladder of temperatures, the
+    walkers that came back from its end. If nothing moved there were as many visits as different starts.
+    """
+    counts, lengths = record.batch_counts, record.batch_iterations
+    chains = chain_probabilities(counts, lengths)
+    if not len(chains):
+        return 1.0
+    means = chains.mean(axis=0)
+    open_ = (means > CERTAIN) & (means < 1.0 - CERTAIN)
+    slowest = edge_ess(means[open_], careful_mcse(counts[:, :, open_], lengths), int(lengths.sum()))
+    draws = merge_rounding(record.log_posterior)
+    figures = [*slowest, bulk_ess(draws), float(np.sum(record.statistics.get("round_trips", np.nan)))]
+    visits = np.fmin.reduce(figures, initial=np.nan)
+    if np.isnan(visits):
+        visits = 1 if same_start(record) is not None else len(chains)
+    return float(max(min(visits, lengths.sum()), 1.0))
 
 
 def considered_edges(record: RunRecord) -> NDArray[np.bool_]:
@@ -81,6 +115,10 @@ def edge_figures(record: RunRecord, probabilities: Floats) -> dict[str, Floats]:
         return {name: np.full(len(record.edge_codes), np.nan) for name in ("mcse", "ess", "rhat")}
     counts, lengths = record.batch_counts, record.batch_iterations
     mcse = edge_mcse(counts, lengths)
+    # Of an edge that only flickers batches are the more alike, the less they know.
+    certain = (probabilities < CERTAIN) | (probabilities > 1.0 - CERTAIN)
+    least = np.sqrt(probabilities * (1.0 - probabilities) / independent_visits(record))
+    mcse = np.where(certain & ~np.isnan(mcse), np.maximum(mcse, least), mcse)
     ess = edge_ess(probabilities, mcse, int(lengths.sum()))
     return {"mcse": mcse, "ess": ess, "rhat": edge_rhat(counts, lengths)}
 

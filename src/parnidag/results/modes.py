@@ -124,12 +124,6 @@ def least_stay(record: RunRecord) -> float:
     return float(record.batch_iterations.sum() / -math.log(0.05))
 
 
-def same_start(record: RunRecord) -> NDArray[np.int32] | None:
-    """Return the edges of the one graph that all chains started from; None if there are several, or it is unknown."""
-    starts = record.starts
-    return starts[0] if starts and all(np.array_equal(start, starts[0]) for start in starts) else None
-
-
 # ── edges: on which side of a gap is each chain? ──────────────────────────────────────────────────────────────────────
 
 

@@ -373,3 +373,9 @@ def _sorted_edges(block: Block, chosen: Integers, required: Codes) -> Codes:
     codes = block.codes[places].astype(np.int64)
     keys = np.concatenate([owner << 32 | codes, *((np.arange(len(chosen)) << 32 | int(code)) for code in required)])
     return (np.sort(keys) & 0xFFFFFFFF).astype(np.int32)
+
+
+def same_start(record: RunRecord) -> NDArray[np.int32] | None:
+    """Return the edges of the one graph that all chains started from; None if there are several, or it is unknown."""
+    starts = record.starts
+    return starts[0] if starts and all(np.array_equal(start, starts[0]) for start in starts) else None

@@ -10,8 +10,8 @@ import numpy as np
 
 from parnidag._util.text import one_line
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats
-from parnidag.results.modes import ModeGroup, least_stay, same_start
-from parnidag.results.record import RunRecord
+from parnidag.results.modes import ModeGroup, least_stay
+from parnidag.results.record import RunRecord, same_start
 
 RHAT_LIMIT = 1.05
 """R-hat of an edge is √(1 + B/W): B is the variance of its frequency between half-chains, W = p(1 − p) that of a single
@@ -58,9 +58,10 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
         advice.append(f"run longer: draws={_more_draws(record)}")
     else:
         converged = True
+        law = f" to {record.settings['law']}" if record.settings.get("law") else ""
         verdict = (
-            f"converged: {n_chains} chains agree on every edge to within {figures['disagreement_max']:.3f} "
-            f"(R-hat at most {max(known):.2f})"
+            f"converged{law}: {n_chains} chains agree on all edges to {figures['disagreement_max']:.3f}, "
+            f"error ≤ {figures['mcse_edges_max'] or 0.0:.3f} (R-hat ≤ {max(known):.2f})"
         )
     if not figures["modes"]:
         advice += _about_starts(record, n_chains)

@@ -121,6 +121,8 @@ class Sampler:
     """Which search space it is given when the user gives none."""
     restricted: ClassVar[bool] = False
     """Whether it never leaves its search space, but for one parent more where its tables say so."""
+    law: ClassVar[str] = ""
+    """What its chains converge to, if that is not the posterior."""
     tunes: ClassVar[bool] = False
     """Whether its chains have tuning parameters, as PARNI's have."""
 

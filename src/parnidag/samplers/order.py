@@ -65,6 +65,8 @@ class OrderMCMC(DrawingSampler):
         Iterations between drawn graphs, over which edge probabilities are averaged; None: as many as there are nodes.
     """
 
+    law: ClassVar[str] = "the law of orders, not the posterior"
+
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         """Put a new chain at a random order that agrees with its graph."""
         assert prepared.tables is not None
