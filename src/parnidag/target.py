@@ -39,6 +39,9 @@ from parnidag.scores.base import Score, table_of
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 """Bounds on the number of cache records of a chain (64 bytes each)."""
 
+REMEMBERED = ("pair_gains", "set_sums")
+"""What a target keeps once it was computed, and does not take along to other processes."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -50,7 +53,7 @@ class Target:
     score: Score
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "pair_gains"}
+        return {name: value for name, value in self.__dict__.items() if name not in REMEMBERED}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Arrive in another process, where compiled functions have other addresses."""

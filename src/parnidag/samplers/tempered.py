@@ -88,7 +88,7 @@ class Tempered(Sampler):
         return ["parnidag.exact()", "samplers.PARNI()"]
 
     def default_thin(self, n_nodes: int) -> int:
-        return 10
+        return max(10, n_nodes)
 
     def prepare(self, target: Target, asked: Asked) -> Prepared:
         if target.n_nodes > MOST_NODES:

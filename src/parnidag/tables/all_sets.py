@@ -47,9 +47,11 @@ class AllSets:
 
     @staticmethod
     def of(target: Target) -> AllSets:
-        scores = all_local_scores(target)
-        target.check_score()
-        return AllSets(target, set_sums(scores))
+        if "set_sums" not in target.__dict__:
+            scores = all_local_scores(target)
+            target.check_score()
+            target.__dict__["set_sums"] = set_sums(scores)
+        return AllSets(target, target.__dict__["set_sums"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AllSets.of, (self.target,)
