@@ -75,7 +75,7 @@ def sample(
     """Give the posterior over graphs from a table of observations: exactly if there are few columns, else by chains.
 
     Without a `sampler` all graphs are added up if that takes no longer than chains would: always up to 20 columns with
-    a Gaussian score, up to 22 if the data leave little open, and up to about 17 with BDeu or 13 with a `PythonScore`.
+    a linear Gaussian score, up to 22 if the data leave little open, up to 17 with `BDeu` and 13 with a `PythonScore`.
     The draws are then independent of each other, and probabilities of edges have no Monte-Carlo error. `space`,
     `start`, `tune`, `thin` and a checkpoint that exists ask for chains, and so does `sampler`.
 
@@ -92,8 +92,8 @@ def sample(
         What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 1/n.
     sampler
         How chains walk: `samplers.PARNI()`, `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC`, `IterativeMCMC` or
-        `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where only the scores of
-        all parent sets can be computed; else, and with `space`, `start`, `tune` or `thin`, `PARNI()`.
+        `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where that takes too long for
+        21 or 22 columns; else, and with `space`, `start`, `tune` or `thin`, `PARNI()`.
     space
         Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an earlier `Posterior`, or any graph that
         `as_graph` reads, such as an adjacency matrix, a CPDAG, a networkx graph or a result of causal-learn. Of a graph
