@@ -217,7 +217,7 @@ def _exactly_if_affordable(target: Target, draws: int, chains: int, seed: int, d
     solution = interruptibly(partial(solution_if_affordable, target))
     if solution is None:
         return None
-    display.note(f"{target.n_nodes} columns: all graphs are added up, which is exact; name a sampler for chains")
+    display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact; name a sampler for chains")
     return interruptibly(partial(_posterior_of_solution, target, solution, draws, chains, seed, began))
 
 
