@@ -363,13 +363,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _announce_long_sum(nodes: int) -> None:
-    """Say how long an exact solution takes, if it is long enough to wonder whether anything happens."""
+    """Say how long an exact solution takes at worst, if it is long enough to wonder whether anything happens."""
     from parnidag.exact_solver.sums import check_size, estimate
 
     check_size(nodes)
     seconds, words = estimate(nodes)
     if seconds > LONG_SECONDS:
-        sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes, {words}\n")
+        sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes: at worst {words}\n")
 
 
 def _make_help_fit() -> None:
