@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     summary = posterior.summary()
     is_open = summary.probability.between(0.1, 0.9)
     print(f"{(summary.probability > 0.9).sum()} edges are nearly certain; open are:")
-    print(summary[is_open][["parent", "child", "probability", "bayes_factor", "evidence"]].round(3).to_string(index=False))
+    print(summary[is_open][["parent", "child", "probability", "evidence"]].round(3).to_string(index=False))
 
     graph = posterior.consensus_graph()
     distance = metrics.shd(graph, garden.adjacency)

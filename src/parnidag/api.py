@@ -93,8 +93,8 @@ def sample(
         What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 1/n.
     sampler
         How chains walk: `samplers.PARNI()`, `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC`, `IterativeMCMC` or
-        `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where that takes too long for
-        21 or 22 columns; else, and with `space`, `start`, `tune` or `thin`, `PARNI()`.
+        `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where that takes too long
+        for 21 or 22 columns; else, and with `space`, `start`, `tune` or `thin`, `PARNI()`.
     space
         Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an earlier `Posterior`, or any graph that
         `as_graph` reads, such as an adjacency matrix, a CPDAG, a networkx graph or a result of causal-learn. Of a graph
