@@ -134,14 +134,15 @@ def sample(
         checkpoint of another run is refused, naming what differs; `seed`, `tune` and `thin` are taken from it where
         they are None. Resume only from checkpoints that you trust. An exact result needs none, and none is written.
     output
-        A netCDF file for the result, as `Posterior.save` writes it. Draws wait for it in a file beside it, so that any
-        number of them takes little memory, and the result that is returned reads them from there.
+        A netCDF file for the result, as `Posterior.save` writes it. Draws of chains wait for it in a file beside it, so
+        that any number of them takes little memory, and the result that is returned reads them from there.
 
     Returns
     -------
     Posterior
-        Edge probabilities, graphs, diagnostics. Ctrl-C or SIGTERM, or the loss of all workers, returns what there is
-        so far: ``settings["interrupted"]`` is then True, and ``settings["stopped_by"]`` says why.
+        Edge probabilities, graphs, diagnostics. Ctrl-C or SIGTERM, or the loss of all workers, returns what chains have
+        so far: ``settings["interrupted"]`` is then True, and ``settings["stopped_by"]`` says why. A sum over all graphs
+        has nothing before its end.
 
     Examples
     --------
