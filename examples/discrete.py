@@ -33,7 +33,7 @@ def clinic(rows: int, seed: int) -> pd.DataFrame:
 
 
 def main(folder: Path) -> None:
-    """Sample the graphs of the survey; the interaction of pollen and allergy is no obstacle to counting."""
+    """Weigh all graphs of the survey; the interaction of pollen and allergy is no obstacle to counting."""
     table = clinic(rows=600, seed=1)
     print(table.head(3).to_string(index=False), end="\n\n")
 

@@ -105,7 +105,8 @@ def test_conclusion_is_the_evidence_or_the_verdict(capsys):
         SimpleNamespace(nodes=(), log_evidence=None, diagnostics=lambda: judged, settings={"score": score})
     )
     assert capsys.readouterr().out == (
-        "Exact; log evidence -1.5000.\nScore: BGe (alpha_mu 1.0).\nconverged\n- run longer\nNote: not all graphs.\n"
+        "Exact: all graphs were added up; log evidence -1.5000.\n"
+        "Score: BGe (alpha_mu 1.0).\nconverged\n- run longer\nNote: not all graphs.\n"
     )
 
 

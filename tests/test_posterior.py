@@ -241,7 +241,7 @@ def test_exact_results_may_have_draws():
     assert result.best.log_posterior == -96.5
     assert result.diagnostics().converged is True
     assert result.summary()["mcse"].isna().all()
-    assert "exact, 3 chains × 200 draws" in repr(result)
+    assert "exact, 600 independent draws (" in repr(result)
 
 
 # ── DataTree ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,8 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
+import pytest
 from made_results import exact_result, made_record, made_result
 from report_pages import page_of
 
@@ -193,3 +195,19 @@ def test_a_real_run_and_an_exact_one(tmp_path):
     given = called(reproducing_call(sampled.settings, exact=False), "sample")
     again = parnidag.sample(table.values, **given, progress=False)
     np.testing.assert_array_equal(again.edge_probabilities, sampled.edge_probabilities)
+
+
+@pytest.mark.parametrize(("chains", "function"), [(1, "exact"), (3, "sample")])
+def test_the_call_of_an_exact_result_gives_its_draws_again(tmp_path, monkeypatch, chains, function):
+    monkeypatch.chdir(tmp_path)
+    table = parnidag.simulate(nodes=5, edges=5, rows=40, seed=1)
+    pd.DataFrame(table.values, columns=table.names).to_csv("data.csv", index=False)
+    prior = parnidag.EdgePrior(h=0.3, forbidden=[(table.names[0], table.names[1])], max_parents=3)
+    result = parnidag.sample("data.csv", prior=prior, draws=20, chains=chains, seed=4, progress=False)
+    text, scope = reproducing_call(result.settings, exact=True), {}
+    assert f"parnidag.{function}(" in text
+    exec(text, scope)
+    np.testing.assert_array_equal(scope["posterior"].graphs, result.graphs)
+    page = page_of(result).text
+    assert f"independent draws {20 * chains}" in page
+    assert "per chain" not in page

@@ -72,7 +72,13 @@ def sample(
     checkpoint: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
 ) -> Posterior:
-    """Sample graphs from their posterior given a table of observations.
+    """Give the posterior over graphs from a table of observations: exactly if there are few columns, else by chains.
+
+    Without a `sampler` all graphs are added up if that takes at most some twenty CPU seconds: always up to 20 columns
+    with a linear Gaussian score, up to 22 if the data leave little open, up to 17 with `BDeu` and 13 with a
+    `PythonScore`. Whether it does is counted, not timed, so it is the same on every machine.
+    The draws are then independent of each other, and probabilities of edges have no Monte-Carlo error. `space`,
+    `start`, `tune`, `thin` and a checkpoint that exists ask for chains, and so does `sampler`.
 
     Parameters
     ----------
@@ -86,27 +92,31 @@ def sample(
     prior
         What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 1/n.
     sampler
-        `samplers.PARNI()` by default; also `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC` and `IterativeMCMC`.
+        How chains walk: `samplers.PARNI()`, `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC`, `IterativeMCMC` or
+        `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where that takes too long
+        for 21 or 22 columns; else, and with `space`, `start`, `tune` or `thin`, `PARNI()`.
     space
         Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an earlier `Posterior`, or any graph that
         `as_graph` reads, such as an adjacency matrix, a CPDAG, a networkx graph or a result of causal-learn. Of a graph
         both directions of every edge are considered. PARNI and REV look there first, and every other edge stays
         possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the space after
-        it has grown. None: all parents up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR and
-        MC3 have no space.
+        it has grown. None: all parents up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR,
+        MC3 and Tempered have no space.
     start
         Where chains start. None: each at the best graph of a search of its own (ADR and MC3 at the graph without
-        edges). ``"empty"`` for the graph without edges (but those required), a DAG in any form that `as_graph` reads,
-        such as ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a `networkx.DiGraph`, a list of
-        one graph for each chain, or an earlier `Posterior`, whose last draws are taken. Chains that start from the same
-        good graph agree for that reason alone: convergence is better judged from different starts.
+        edges, Tempered at random). ``"empty"`` for the graph without edges (but those required), a DAG in any form that
+        `as_graph` reads, such as ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a
+        `networkx.DiGraph`, a list of one graph for each chain, or an earlier `Posterior`, whose last draws are taken.
+        Chains that start from the same good graph agree for that reason alone: convergence is better judged from
+        different starts.
     draws
-        Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these.
+        Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these. Of an
+        exact result, ``draws * chains`` independent graphs are stored.
     tune
         Iterations before the first draw, not kept; a quarter of ``draws * thin`` by default, so a fifth of the run.
     thin
         Iterations between stored draws. By default it grows with the number of nodes n: 20 n, at least 500 and at most
-        10,000; 100 n and at least 5000 for ADR, MC3 and REV, whose iterations try one change.
+        10,000; 100 n and at least 5000 for ADR, MC3 and REV, whose iterations try one change; 10 for Tempered.
     chains
         Independent chains; at least two are needed to judge convergence.
     seed
@@ -115,23 +125,24 @@ def sample(
     executor
         Where the chains run; threads on all cores by default. Any `concurrent.futures.Executor`, a Dask `Client`, or a
         function that makes an executor, such as ``parnidag.processes(4)``: then a run whose pool breaks makes another
-        and goes on. The draws are the same everywhere, bit for bit.
+        and goes on. The draws are the same everywhere, bit for bit. An exact result needs none.
     progress
         None shows progress in a terminal (and sparse lines elsewhere), False shows nothing, True always shows.
     checkpoint
         A file for the draws and, every few seconds, for where the chains stand. If it exists, the run goes on from
         there, and gives what it would have given without a stop; with more `draws` a finished run is made longer. A
         checkpoint of another run is refused, naming what differs; `seed`, `tune` and `thin` are taken from it where
-        they are None. Resume only from checkpoints that you trust.
+        they are None. Resume only from checkpoints that you trust. An exact result needs none, and none is written.
     output
-        A netCDF file for the result, as `Posterior.save` writes it. Draws wait for it in a file beside it, so that any
-        number of them takes little memory, and the result that is returned reads them from there.
+        A netCDF file for the result, as `Posterior.save` writes it. Draws of chains wait for it in a file beside it, so
+        that any number of them takes little memory, and the result that is returned reads them from there.
 
     Returns
     -------
     Posterior
-        Edge probabilities, graphs, diagnostics. Ctrl-C or SIGTERM, or the loss of all workers, returns what there is
-        so far: ``settings["interrupted"]`` is then True, and ``settings["stopped_by"]`` says why.
+        Edge probabilities, graphs, diagnostics. Ctrl-C or SIGTERM, or the loss of all workers, returns what chains have
+        so far: ``settings["interrupted"]`` is then True, and ``settings["stopped_by"]`` says why. A sum over all graphs
+        has nothing before its end.
 
     Examples
     --------
@@ -202,13 +213,13 @@ def _note_score(display: Progress, score: Score | str | None, target: Target) ->
 
 
 def _exactly_if_affordable(target: Target, draws: int, chains: int, seed: int, display: Progress) -> Posterior | None:
-    """Add up all graphs if that takes no longer than chains would, and draw as many graphs as they would have."""
+    """Add up all graphs if that is cheap, and draw as many graphs as chains would have."""
     began = time.perf_counter()
     display.stage("sum over all graphs")
     solution = interruptibly(partial(solution_if_affordable, target))
     if solution is None:
         return None
-    display.note(f"{target.n_nodes} columns: all graphs are added up, which is exact (sampler=PARNI() samples)")
+    display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact; name a sampler for chains")
     return interruptibly(partial(_posterior_of_solution, target, solution, draws, chains, seed, began))
 
 
@@ -298,14 +309,18 @@ def exact(
     draws: int = 0,
     seed: int | None = None,
 ) -> Posterior:
-    """Compute the posterior exactly, by summing over all graphs; for few nodes.
+    """Compute the posterior exactly, by adding up all graphs; for up to 22 nodes.
+
+    `sample` does the same by itself where it is cheap; `exact` insists on it. With a Gaussian score 18 nodes take a
+    second or two, 20 nodes 3 to 15 seconds; the less the data leave open, the less. Every node more takes three times
+    as long at worst, and twice the memory: some 1.7 GB at 22.
 
     Parameters
     ----------
     data, score, prior
         As for `sample`.
     draws
-        Independent exact draws of graphs to store, if any.
+        How many independent graphs to draw from the posterior and store: graphs, paths and classes come from these.
     seed
         Seed of those draws.
 

@@ -84,12 +84,12 @@ def demo(
     report: Annotated[Path | None, Parameter(metavar="FILE.html")] = None,
     open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
 ) -> int:
-    """Sample a small known network, compare the answer with the truth, and write a report to look at.
+    """Find a small known network in simulated data, compare the answer with the truth, and write a report to look at.
 
     Parameters
     ----------
     seed
-        Seed of the data and of the chains. Default: a fixed one.
+        Seed of the data and of the draws. Default: a fixed one.
     rows
         Rows of data to simulate.
     report
@@ -129,7 +129,10 @@ def sample(
     running: RunningOptions = RunningOptions(),  # noqa: B008
     results: OutputOptions = OutputOptions(),  # noqa: B008
 ) -> int:
-    """Sample the graphs that could have made a table of data.
+    """Find how probable every edge is, from a table of data: exactly if there are few columns, else by sampling graphs.
+
+    Up to 20 columns (17 of classes) all graphs are added up, and independent graphs are drawn. --sampler,
+    --kernel, --moves, --space, --start, --tune and --thin ask for chains instead, and so does a checkpoint that exists.
 
     Ctrl-C (or SIGTERM) stops the chains early; once every chain has a draw, what they have found is still printed and
     saved. With --checkpoint the same command goes on from there.
@@ -182,14 +185,14 @@ def exact(
     model: ModelOptions = ModelOptions(),  # noqa: B008
     results: OutputOptions = OutputOptions(),  # noqa: B008
 ) -> int:
-    """Compute the posterior exactly, for up to 20 nodes.
+    """Compute the posterior exactly, for up to 22 nodes.
 
     Parameters
     ----------
     data
         The table: a CSV or Parquet file with one column for each node.
     draws
-        Independent graphs to draw from the posterior, for up to 16 nodes.
+        Independent graphs to draw from the posterior.
     seed
         Seed of the draws.
     """
@@ -360,13 +363,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _announce_long_sum(nodes: int) -> None:
-    """Say how long an exact solution takes, if it is long enough to wonder whether anything happens."""
+    """Say how long an exact solution takes at worst, if it is long enough to wonder whether anything happens."""
     from parnidag.exact_solver.sums import check_size, estimate
 
     check_size(nodes)
     seconds, words = estimate(nodes)
     if seconds > LONG_SECONDS:
-        sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes, {words}\n")
+        sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes: at worst {words}\n")
 
 
 def _make_help_fit() -> None:

@@ -129,7 +129,7 @@ class SamplingOptions:
     """How long the chains run, and which algorithm drives them."""
 
     draws: Whole = 1000
-    """Graphs kept from each chain."""
+    """Graphs kept from each chain; if the answer is exact, --draws times --chains independent ones."""
 
     tune: MaybeWhole = None
     """Iterations before the first draw, not kept. Default: chosen from the number of nodes."""
@@ -145,8 +145,8 @@ class SamplingOptions:
 
     sampler: SamplerWord | None = None
     """The algorithm: PARNI-DAG; add-delete-reverse, plain structure MCMC or edge reversal; order, partition or
-    iterative MCMC, which sample a search space; tempered partitions for up to 22 nodes. Default: none up to 20 nodes,
-    where all graphs are added up, unless an option below asks for chains; else parni."""
+    iterative MCMC, which sample a search space; tempered partitions, for up to 22 nodes. Default: none where all graphs
+    are added up; tempered where that takes too long for 21 or 22 nodes; else parni."""
 
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
@@ -164,7 +164,7 @@ class SamplingOptions:
 
     start: Annotated[str | None, Parameter(metavar="START")] = None
     """Where chains start: "empty", or the last draws of an earlier run (FILE.nc). Default: graphs found by a search,
-    for adr and mc3 "empty"."""
+    for adr and mc3 "empty", for tempered random ones."""
 
     def algorithm(self) -> Sampler | None:
         settings: dict[str, Any] = {}
@@ -242,7 +242,7 @@ class RunningOptions:
 
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None
     """Keep the draws and the state of the chains in this file, every few seconds. If it exists, go on from there; more
-    --draws make a finished run longer."""
+    --draws make a finished run longer. An exact answer needs none."""
 
     def check(self, data: Path) -> None:
         """Refuse what cannot work before hours are spent on it."""

@@ -78,7 +78,7 @@ def print_conclusion(posterior: Posterior) -> None:
     if dropped:
         say(f"{number_of(dropped, 'row')} with missing values left out.")
     if posterior.log_evidence is not None:
-        say(f"Exact; log evidence {posterior.log_evidence:.4f}.")
+        say(f"Exact: all graphs were added up; log evidence {posterior.log_evidence:.4f}.")
         return
     diagnostics = posterior.diagnostics()
     say(diagnostics.verdict)

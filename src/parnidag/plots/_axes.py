@@ -180,7 +180,7 @@ def need_chains(posterior: Posterior, plot: str) -> None:
     if posterior.record.exact_probabilities is not None:
         raise ParnidagError(
             f"posterior: plots.{plot} shows the chains of a run, and an exact result has none (nor any Monte-Carlo "
-            "error to look for); pass a result of parnidag.sample"
+            "error to look for); pass a result of parnidag.sample(..., sampler=samplers.PARNI())"
         )
 
 

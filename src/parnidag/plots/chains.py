@@ -126,11 +126,13 @@ def rank(posterior: Posterior, *, bins: int = 20, ax: Axes | None = None) -> Axe
 
 
 def edge_count(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
-    """Plot how many edges the stored graphs have, chain by chain."""
+    """Plot how many edges the stored graphs have, chain by chain; of an exact result all together."""
     need_draws(posterior, "edge_count")
     ax, own = axes_for(ax, (6.4, 3.4))
     record = posterior.record
     sizes = np.diff(record.graph_offsets)[record.graph_index]
+    if record.exact_probabilities is not None:
+        sizes = sizes.reshape(1, -1)
     width = max(math.ceil(float(np.ptp(sizes) + 1) / _MOST_BARS), 1)
     bounds = np.arange(max(sizes.min() - width, 0), sizes.max() + 2 * width + 1, width)
     middles = bounds[:-1] + (width - 1) / 2

@@ -64,13 +64,16 @@ def _run_rows(settings: dict[str, Any], exact: bool, log_evidence: float | None)
         value = settings.get(name)
         return f"{value:,}" if isinstance(value, int) else ""
 
-    draws = whole("draws")
+    if exact:
+        drawn = int(settings.get("draws") or 0) * int(settings.get("chains") or 1)
+        number: Rows = [("independent draws", f"{drawn:,}" if drawn else "")]
+    else:
+        number = [("chains", whole("chains")), ("draws per chain", whole("draws"))]
     return [
         ("method", "exact sum over all graphs" if exact else "Markov chain Monte Carlo"),
         ("log evidence", "" if log_evidence is None else f"{log_evidence:,.4f}".replace("-", "−")),
         ("sampler", name_and_options(settings.get("sampler"))),
-        ("chains", whole("chains")),
-        ("draws per chain" if not exact else "draws", "" if draws == "0" else draws),
+        *number,
         ("iterations between draws", whole("thin")),
         ("tuning iterations", whole("tune")),
         (
@@ -133,12 +136,13 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
         lines.append("    # and space=..., if a search space was given")
     if settings.get("start") == "given":
         lines.append("    start=...,  # the graphs that the chains started from")
-    names = ("draws", "seed") if exact else ("draws", "tune", "thin", "chains", "seed")
+    function = "exact" if exact and (settings.get("chains") or 1) == 1 else "sample"
+    names = ("draws", "seed") if function == "exact" else ("draws", "tune", "thin", "chains", "seed")
     lines += [f"    {name}={settings[name]!r}," for name in names if settings.get(name) is not None]
     used = [("EdgePrior", bool(prior)), ("samplers", bool(sampler)), ("scores", "scores." in "".join(lines))]
     imported = [name for name, needed in used if needed]
     head = ["import parnidag", *([f"from parnidag import {', '.join(imported)}"] if imported else []), ""]
-    return "\n".join([*head, f"posterior = parnidag.{'exact' if exact else 'sample'}(", *lines, ")"])
+    return "\n".join([*head, f"posterior = parnidag.{function}(", *lines, ")"])
 
 
 def _data_line(settings: dict[str, Any]) -> str:

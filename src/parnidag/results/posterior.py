@@ -186,9 +186,12 @@ class Posterior:
     def _headline(self) -> str:
         record = self._record
         chains, draws = record.graph_index.shape
-        parts = [f"{len(record.nodes)} nodes"] + (["exact"] if record.exact_probabilities is not None else [])
+        parts, number = [f"{len(record.nodes)} nodes"], f"{chains} chain{'s' * (chains != 1)} × {draws} draws"
+        if record.exact_probabilities is not None:
+            parts.append("exact")
+            number = f"{chains * draws} independent draw{'s' * (chains * draws != 1)}"
         if draws:
-            parts.append(f"{chains} chain{'s' * (chains != 1)} × {draws} draws ({self.n_graphs} distinct graphs)")
+            parts.append(f"{number} ({self.n_graphs} distinct graphs)")
         return "Posterior: " + ", ".join(parts)
 
     def _repr_html_(self) -> str:
@@ -260,7 +263,7 @@ class Posterior:
 
     @property
     def best(self) -> Graph | None:
-        """The best graph seen in any iteration; None if the result has none (an exact one without draws)."""
+        """The best graph seen in any iteration, or of an exact result the best drawn; None if that has no draws."""
         record = self._record
         if not math.isfinite(record.best_log_posterior):
             return None
