@@ -7,7 +7,7 @@ import pytest
 from judging import assert_same_run
 
 import parnidag
-from parnidag import EdgePrior, scores
+from parnidag import EdgePrior, api, scores
 from parnidag.exact_solver import affordable
 from parnidag.samplers import PARNI
 
@@ -65,6 +65,11 @@ def test_where_the_sum_takes_too_long_partitions_are_tempered(monkeypatch):
     assert sampler_of(quick()) == "Tempered"
 
 
+def test_more_draws_than_memory_holds_are_left_to_chains(monkeypatch):
+    monkeypatch.setattr(api, "MOST_EXACT_DRAWS", 3 * 30 * 36 - 1)
+    assert sampler_of(quick()) == "Tempered"
+
+
 def test_where_tables_take_too_long_parni_samples(monkeypatch):
     monkeypatch.setattr(affordable, "MOST_SECONDS", 1e-9)
     assert sampler_of(quick()) == "PARNI"
@@ -87,7 +92,7 @@ def test_what_counts_as_cheap(nodes, score, most_parents, is_cheap):
     rng = np.random.default_rng(1)
     discrete = score == "bdeu"
     data = parnidag.Data(rng.integers(0, 2, (50, nodes)) if discrete else rng.normal(size=(50, nodes)))
-    target = parnidag.api._target(data, score, EdgePrior(max_parents=most_parents))
+    target = api._target(data, score, EdgePrior(max_parents=most_parents))
     assert affordable.tables_are_affordable(target) == is_cheap
 
 

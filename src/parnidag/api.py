@@ -49,6 +49,9 @@ from parnidag.space.read import as_space
 from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
+MOST_EXACT_DRAWS = 1e9
+"""Bytes that exact draws may take in memory; more of them are made by chains, which write them to a file."""
+
 Warnings: TypeAlias = list[tuple[str, type[StoppedWarning]]]
 
 Start: TypeAlias = Literal["empty"] | Adjacency | Posterior | Any
@@ -164,7 +167,8 @@ def sample(
     target = _target(table, score, prior)
     if sampler is None:
         for_parni = any(option is not None for option in (space, start, tune, thin))
-        if not for_parni and (kept is None or not kept.exists()):
+        holds_draws = float(chains) * draws * target.n_nodes**2 <= MOST_EXACT_DRAWS
+        if not for_parni and holds_draws and (kept is None or not kept.exists()):
             with make_progress(progress, chains) as display:
                 _note_score(display, score, target)
                 posterior = _exactly_if_affordable(target, draws, chains, seed_or_new(seed), display)

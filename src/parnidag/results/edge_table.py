@@ -27,6 +27,9 @@ RESTRICTED = ("OrderMCMC", "PartitionMCMC", "IterativeMCMC")
 CERTAIN = 0.05
 """Edges less probable than this, or more probable than the rest to 1, are nearly certain."""
 
+ROUNDING_OF_SUMS = 1e-12
+"""How far exact probabilities are known: alternating sums of many graphs lose some of sixteen digits."""
+
 BAYES_FACTOR_LIMIT = 10.0
 """From this Bayes factor on an edge counts as included, up to its inverse as excluded: "strong" since Jeffreys."""
 
@@ -66,10 +69,8 @@ def prior_of(record: RunRecord) -> Floats:
 
 
 def resolved(record: RunRecord, probabilities: Floats) -> Floats:
-    """Keep probabilities away from 0 and 1 by half a visit: a run cannot tell certain from nearly so."""
-    if record.exact_probabilities is not None:
-        return probabilities
-    half = 0.5 / independent_visits(record)
+    """Keep probabilities away from 0 and 1, by rounding or by half a visit: none can tell certain from nearly so."""
+    half = ROUNDING_OF_SUMS if record.exact_probabilities is not None else 0.5 / independent_visits(record)
     return np.clip(probabilities, half, 1.0 - half)
 
 
