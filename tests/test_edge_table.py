@@ -36,7 +36,7 @@ def test_evidence_is_the_change_of_odds_from_the_prior_marginal():
         (
             [1.0, 0.0, 0.5],
             0.1,
-            [9 * (1 - 1e-12) / (1 - (1 - 1e-12)), 9e-12, 9],
+            [9 / (1 - (1 - 1e-12)), 9e-12, 9],
             ["included", "excluded", "inconclusive"],
         ),
         # What the prior decides is not evidence.
