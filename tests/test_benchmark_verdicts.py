@@ -84,14 +84,15 @@ def test_errors_are_counted_by_edge():
     found = errors(posterior, truth)
     assert found["error"] == found["error_unclaimed"] == pytest.approx(0.3)
     assert found["claimed_error"] == 0.05
-    assert (found["z_squares"], found["z_count"]) == (pytest.approx(4.0), 1)
+    assert (found["z_squares"], found["z_large"], found["z_count"]) == (pytest.approx(4.0), 0, 1)
 
 
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def run_with(converged, error, z=1.0):
-    figures = {"converged": converged, "error": error, "z_squares": 10 * z**2, "z_count": 10, "cpu_seconds": 2.0}
+    figures = {"converged": converged, "error": error, "cpu_seconds": 2.0}
+    figures |= {"z_squares": 10 * z**2, "z_large": 10 * (z > 3), "z_count": 10}
     return Task("m:f", {}, {"method": "parni"}), Outcome(figures=figures)
 
 
@@ -99,7 +100,7 @@ def test_shares_are_of_what_they_say():
     """Two of five runs converge; one of these is wrong by 0.1. Two of the others are right, and false alarms."""
     found = [
         run_with("yes", 0.01, z=1.0),
-        run_with("yes", 0.1, z=3.0),
+        run_with("yes", 0.1, z=7.0),
         run_with("no", 0.001),
         run_with("unknown", 0.02),
     ]
@@ -109,7 +110,7 @@ def test_shares_are_of_what_they_say():
     wrong = [line[f"of these wrong by > {limit}"] for limit in LIMITS]
     assert wrong == ["1 (50.0%)", "1 (50.0%)", "0 (0.0%)"]
     assert line[f"alarms at error ≤ {LIMITS[0]}"] == "2 (66.7%)"
-    assert line["rms z"] == f"{np.sqrt(5):.2f}"
+    assert (line["rms z"], line["z > 3"]) == ("5.00", "50.0%")
 
 
 def test_what_was_wrong_and_what_failed_is_in_the_report():

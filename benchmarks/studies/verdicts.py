@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from benchmarks.battery import FAMILIES, REAL, SAMPLERS, Shape, real_tables
+import pandas as pd
+
+from benchmarks.battery import FAMILIES, LARGE_Z, REAL, SAMPLERS, Shape, real_tables
 from benchmarks.harness.study import Report, Request, Study, grouped, rows_of
 from benchmarks.harness.summaries import markdown_table
-from benchmarks.harness.task import Found, Task
+from benchmarks.harness.task import Found, Outcome, Task
 
 LENGTHS = {"default": 1000, "short": 100}
 """Draws by the name of a length."""
 LIMITS = (0.02, 0.05, 0.2)
 """Largest errors of an edge probability; the first is small enough for any use."""
 SERIOUS = LIMITS[1]
+DATA_SET = ("family", "shape", "replication")
+"""The labels that name a data set."""
 BY_NAME = ("default", "parni", "tempered", "partition")
 
 
@@ -77,29 +81,27 @@ HEADINGS = [
     "worst",
     f"alarms at error ≤ {LIMITS[0]}",
     "rms z",
+    f"z > {LARGE_Z:g}",
     "CPU s",
 ]
 
 
 def line_of(members: Found) -> list[str]:
     """Return the cells below `HEADINGS` for some runs."""
-    figures = [outcome.figures for _, outcome in members if outcome.status == "done"]
-    if not figures:
+    runs = pd.DataFrame([outcome.figures for _, outcome in members if outcome.status == "done"])
+    if runs.empty:
         return ["0", *["–"] * (len(HEADINGS) - 1)]
-    errors = [float(one["error"]) for one in figures if one["converged"] == "yes"]  # type: ignore[arg-type]
-    right = [one for one in figures if float(one["error"]) <= LIMITS[0]]  # type: ignore[arg-type]
-    alarms = sum(one["converged"] != "yes" for one in right)
-    count = sum(int(one["z_count"]) for one in figures if one["converged"] == "yes")  # type: ignore[arg-type]
-    squares = sum(float(one["z_squares"]) for one in figures if one["converged"] == "yes")  # type: ignore[arg-type]
-    seconds = sum(float(one["cpu_seconds"]) for one in figures) / len(figures)  # type: ignore[arg-type]
+    believed, right = runs[runs.converged == "yes"], runs[runs.error <= LIMITS[0]]
+    errors, count = believed.error, int(believed.z_count.sum())
     return [
-        str(len(figures)),
-        f"{len(errors) / len(figures):.0%}",
-        *(_share(sum(error > limit for error in errors), len(errors)) for limit in LIMITS),
-        f"{max(errors):.3f}" if errors else "–",
-        _share(alarms, len(right)),
-        f"{math.sqrt(squares / count):.2f}" if count else "–",
-        f"{seconds:.1f}",
+        str(len(runs)),
+        f"{len(believed) / len(runs):.0%}",
+        *(_share((errors > limit).sum(), len(errors)) for limit in LIMITS),
+        f"{errors.max():.3f}" if len(errors) else "–",
+        _share((right.converged != "yes").sum(), len(right)),
+        f"{math.sqrt(believed.z_squares.sum() / count):.2f}" if count else "–",
+        f"{believed.z_large.sum() / count:.1%}" if count else "–",
+        f"{runs.cpu_seconds.mean():.1f}",
     ]
 
 
@@ -114,22 +116,21 @@ def report(request: Request, size: Size, found: Found) -> Report:
     lines = [[*map(str, key), *line_of(members)] for key, members in sorted(by_method.items())]
     parts = [
         f"Largest error of any edge probability against the exact posterior, {len(grouped(found, DATA_SET))} data "
-        f"sets. Converged includes exact. Alarms: runs not said to have converged though right to {LIMITS[0]}. Rms z: "
-        "errors over claimed Monte-Carlo errors in converged runs. Default length: "
+        f"sets. Converged includes exact. Alarms: runs not said to have converged though right to {LIMITS[0]}. Z: "
+        "errors over claimed Monte-Carlo errors, in converged runs. Default length: "
         f"{LENGTHS['default']} draws, short: {LENGTHS['short']}.",
         markdown_table(["sampler", "length", *HEADINGS], lines, left=2),
         "By family:",
         markdown_table(
             ["sampler", "length", "family", *HEADINGS],
-            [[*map(str, key), *line_of(members)] for key, members in sorted(by_family.items(), key=_method_and_length)],
+            [
+                [*map(str, key), *line_of(members)]
+                for key, members in sorted(by_family.items(), key=lambda item: item[0][:2])
+            ],
             left=3,
         ),
     ]
-    wrong = [
-        (task, outcome)
-        for task, outcome in found
-        if outcome.figures.get("converged") == "yes" and float(outcome.figures["error"]) > SERIOUS  # type: ignore[arg-type]
-    ]
+    wrong = [member for member in found if is_believed(member[1]) and error_of(member[1]) > SERIOUS]
     if wrong:
         parts += [f"Said to have converged, and wrong by more than {SERIOUS}:", wrong_table(wrong)]
     failed = [f"- {task.describe()}: {outcome.note.strip()}" for task, outcome in found if outcome.status != "done"]
@@ -137,17 +138,18 @@ def report(request: Request, size: Size, found: Found) -> Report:
     return Report(rows_of(found), "\n\n".join(parts))
 
 
-DATA_SET = ("family", "shape", "replication")
+def is_believed(outcome: Outcome) -> bool:
+    return outcome.figures.get("converged") == "yes"
 
 
-def _method_and_length(item: tuple[tuple[object, ...], Found]) -> tuple[str, str]:
-    return str(item[0][0]), str(item[0][1])
+def error_of(outcome: Outcome) -> float:
+    return float(outcome.figures["error"])  # type: ignore[arg-type]
 
 
 def wrong_table(wrong: Found) -> str:
     """Return what the runs that were wrong said of themselves, the worst first."""
     names = ("error", "claimed_error", "disagreement_max", "rhat_edges_max", "rhat_log_posterior", "ess_edges_min")
-    ordered = sorted(wrong, key=lambda member: -float(member[1].figures["error"]))  # type: ignore[arg-type]
+    ordered = sorted(wrong, key=lambda member: -error_of(member[1]))
     lines = [
         [*map(str, task.labels.values()), *(_figure(outcome.figures[name]) for name in names)]
         for task, outcome in ordered
