@@ -19,7 +19,10 @@ Status = Literal["done", "missing", "failed", "stopped", "refused", "crashed"]
 KEPT: tuple[Status, ...] = ("done", "failed", "stopped")
 """What would happen again. A library may be there later, or memory; and a crash may have been the machine's."""
 RUNNING_CODE = (
-    *(f"{name}.py" for name in ("chains", "growth", "learners", "methods", "networks", "problems", "timed", "wall")),
+    *(
+        f"{name}.py"
+        for name in ("battery", "chains", "growth", "learners", "methods", "networks", "problems", "timed", "wall")
+    ),
     "baselines/*.py",
 )
 """The benchmarks' own files that run methods; the others arrange what was found."""

@@ -14,7 +14,8 @@ from benchmarks.studies.speed import SPEED
 from benchmarks.studies.table1 import TABLE1
 from benchmarks.studies.table2 import TABLE2
 from benchmarks.studies.table3 import TABLE3
+from benchmarks.studies.verdicts import VERDICTS
 
 STUDIES: dict[str, Study[Any]] = {
-    study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, LAWS, SKELETONS, FIFTY, SCALING, SPEED)
+    study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, LAWS, SKELETONS, FIFTY, SCALING, SPEED, VERDICTS)
 }
