@@ -317,6 +317,8 @@ def test_columns_that_do_not_vary_in_the_rows_have_zeros():
     for gram in (data.centred_gram(rows)[0], data.scaled_gram(rows)):
         np.testing.assert_array_equal(gram[2], 0.0)
         assert (np.diagonal(gram)[[0, 1, 3]] > 0).all()
+    table[:5, 2] = np.nextafter(1 / 3, 1)
+    np.testing.assert_array_equal(Data(table).scaled_gram(rows)[2], 0.0)
 
 
 @pytest.mark.parametrize(

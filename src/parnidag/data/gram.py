@@ -176,11 +176,12 @@ def standard_values(values: Floats, spread: Spread) -> Floats:
 def scaled(part: Moments, whole: Moments) -> tuple[Floats, Floats]:
     """Give Gram matrix and means of some rows in standard deviations over all, the means from those over all.
 
-    The Gram matrix is centred on the rows themselves.
+    The Gram matrix is centred on the rows themselves; columns that vary there by no more than rounding are zero.
     """
     unit = _powers_of_two(whole.spread.half_range)
     means = _apart(whole, part, unit) * (unit / whole.unit) / whole.deviation
-    return _symmetric(part.gram, _factor(part, whole.unit) / whole.deviation), means
+    factor = np.where(part.spread.constant, 0.0, _factor(part, whole.unit) / whole.deviation)
+    return _symmetric(part.gram, factor), means
 
 
 def unscaled(part: Moments, names: Sequence[str]) -> tuple[Floats, Floats]:

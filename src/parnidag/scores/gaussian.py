@@ -44,18 +44,26 @@ class Moments(NamedTuple):
 
 
 def standardised_moments(data: Data, patterns: Patterns) -> Moments:
-    """Return the moments of the columns in units of their standard deviation over all rows."""
+    """Return the moments of the columns in units of their standard deviation over all rows.
+
+    A column that does not vary in the rows of a group is zero there, and so are its cross products.
+    """
     grams = [data.scaled_gram(rows) for rows in patterns.rows]
     counts = [data.count_rows(rows) for rows in patterns.rows]
-    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), patterns.of_node)
+    return Moments(np.array(grams), np.array(counts, float), patterns.of_node)
 
 
-def without_flat_columns(grams: Floats) -> Floats:
-    """Let columns that do not vary in some rows explain nothing there, instead of leaving 0/0."""
-    columns = np.arange(grams.shape[1])
-    diagonal = grams[:, columns, columns]
-    grams[:, columns, columns] = np.where(diagonal > 0.0, diagonal, 1.0)
-    return grams
+def moments_to_invert(data: Data, patterns: Patterns) -> Moments:
+    """Return `standardised_moments` for scores that add nothing to the matrix they factorise.
+
+    Columns that do not vary in some rows explain nothing there, instead of leaving 0/0. The price of their coefficients
+    is that of any other, since these scores do not know the scale of a column.
+    """
+    moments = standardised_moments(data, patterns)
+    columns = np.arange(data.n_nodes)
+    diagonal = moments.grams[:, columns, columns]
+    moments.grams[:, columns, columns] = np.where(diagonal > 0.0, diagonal, 1.0)
+    return moments
 
 
 def coefficients(constant: Floats, determinant: float, quadratic: Floats) -> Floats:
@@ -173,7 +181,7 @@ class GPrior(Score):
             check_positive(self.g)
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        moments = standardised_moments(data, patterns)
+        moments = moments_to_invert(data, patterns)
         g = float(data.n_rows if self.g is None else self.g)
         spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
         refuse_dependent(data, moments, spare, "they have no g-prior; use another score, such as Gaussian")
@@ -192,7 +200,7 @@ class BIC(Score):
     """
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        moments = standardised_moments(data, patterns)
+        moments = moments_to_invert(data, patterns)
         refuse_dependent(data, moments, 0, "their BIC is infinite; use another score")
         q, rows = np.arange(data.n_nodes), moments.counts[:, None]
         constant = -rows / 2 * (np.log(2 * math.pi / rows) + 1) - (q + 2) / 2 * np.log(rows)

@@ -14,14 +14,7 @@ from parnidag.errors import ParnidagError
 from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Flags, Floats, Integers
 from parnidag.scores.base import Patterns, Score
-from parnidag.scores.gaussian import (
-    Moments,
-    check_positive,
-    coefficients,
-    flat_constant,
-    refuse_wide_slab,
-    without_flat_columns,
-)
+from parnidag.scores.gaussian import Moments, check_positive, coefficients, flat_constant, refuse_wide_slab
 
 MOST_COLUMNS = 20
 MOST_MEMORY = 4e9
@@ -81,7 +74,7 @@ def curves(x: Floats, count: int) -> Floats:
     """Return curved columns of a standardised variable: centred, orthogonal to it and to each other, of variance 1.
 
     They span the natural cubic splines with `count` + 2 knots at quantiles, less the straight lines. Where few distinct
-    values leave no room for so many bends, the rest are zero, and explain nothing.
+    values leave no room for so many bends, the rest are zero: they explain nothing, and cost nothing.
     """
     knots = np.unique(np.quantile(x, np.linspace(0.0, 1.0, count + 2)))
     found = np.zeros((len(x), count))
@@ -116,4 +109,4 @@ def _moments(columns: Floats, pattern: Integers, masks: Sequence[Flags | None]) 
         rows = rows - rows.mean(axis=0)
         grams.append(rows.T @ rows)
         counts.append(len(rows))
-    return Moments(without_flat_columns(np.array(grams)), np.array(counts, float), pattern)
+    return Moments(np.array(grams), np.array(counts, float), pattern)

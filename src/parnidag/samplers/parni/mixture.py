@@ -67,8 +67,9 @@ PRESETS: dict[str, dict[str, float]] = {
     "paper": {"parni": 1.0},
     "mixed": {"parni": 0.5, "adr": 0.15, "exchange": 0.2, "swap_parent": 0.05, "regroup": 0.1},
 }
-MIXED_FOR_FEW = {"parni": 0.9, "exchange": 0.1}
-"""The default up to `space.default.FEW_NODES` nodes: little traps chains there, and PARNI's blocks are worth most."""
+MIXED_FOR_FEW = {"parni": 0.1, "edge_reversal": 0.45, "regroup": 0.45}
+"""The default up to `space.default.FEW_NODES` nodes: tables hold nearly all parents there, so moves that draw whole
+parent sets from them cross between modes; PARNI's blocks reach the rest (docs/adr/0010)."""
 
 
 @keeps("tried", "accepted")
