@@ -1,6 +1,7 @@
 """What `sample` does when no sampler is named: exact where that is cheap, else what suits the size of the table."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from judging import assert_same_run
 import parnidag
 from parnidag import EdgePrior, api, scores
 from parnidag.exact_solver import affordable
-from parnidag.samplers import PARNI
+from parnidag.samplers import PARNI, OrderMCMC
 
 VALUES = parnidag.simulate(nodes=6, edges=7, rows=80, seed=2).values
 
@@ -71,7 +72,7 @@ def test_more_draws_than_memory_holds_are_left_to_chains(monkeypatch):
 
 
 def test_where_tables_take_too_long_parni_samples(monkeypatch):
-    monkeypatch.setattr(affordable, "MOST_SECONDS", 1e-9)
+    monkeypatch.setattr(affordable, "WALKED", 1.0)
     assert sampler_of(quick()) == "PARNI"
 
 
@@ -99,3 +100,37 @@ def test_what_counts_as_cheap(nodes, score, most_parents, is_cheap):
 def test_progress_says_what_was_done(capsys):
     quick(progress=True)
     assert "6 columns: all graphs were added up, which is exact; name a sampler for chains" in capsys.readouterr().err
+
+
+# --- chains on tables for which the exact answer takes an instant are judged by it -----------------------------------
+
+
+def test_chains_of_few_columns_are_checked(tmp_path):
+    posterior = quick(sampler=PARNI(), draws=200, output=tmp_path / "posterior.nc")
+    truth = parnidag.exact(VALUES).edge_probabilities
+    error = abs(posterior.edge_probabilities - truth).to_numpy().max()
+    assert posterior.diagnostics().true_error_max == pytest.approx(error)
+    assert 0 < error < 0.05
+    assert posterior.diagnostics().converged
+
+
+def test_agreement_that_the_exact_sum_contradicts_is_no_convergence():
+    right = quick(sampler=PARNI(), draws=200)
+    truth = right.record.true_probabilities.copy()
+    truth[0, 1] += 0.2 if truth[0, 1] < 0.5 else -0.2
+    wrong = parnidag.Posterior(replace(right.record, true_probabilities=truth)).diagnostics()
+    assert right.diagnostics().converged
+    assert wrong.converged is False
+    assert wrong.verdict.startswith("not converged: the exact sum over all graphs differs, by up to 0.")
+    assert any("parnidag.exact(data) adds up all graphs of these 6 columns" in line for line in wrong.advice)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sampler": OrderMCMC()},  # has a law of its own
+        {"sampler": PARNI(), "score": scores.PythonScore(lambda node, parents: -float(len(parents)))},
+    ],
+)
+def test_what_is_not_checked(options):
+    assert quick(**options).diagnostics().true_error_max is None

@@ -25,6 +25,7 @@ from plain_python import plain_value
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver import draws as exact_draws
 from parnidag.exact_solver import sums as exact_sums
+from parnidag.exact_solver.size import MAX_NODES, check_size
 
 COUNTS = (1, 3, 25, 543, 29281, 3781503, 1138779265, 783702329343, 1213442454842881, 4175098976430598143)
 """Of the DAGs on 1, 2, … nodes."""
@@ -174,12 +175,12 @@ def test_unusable_weights_are_refused(log_weights, message):
 @pytest.mark.parametrize("n", [23, 25, 40, 1000])
 def test_larger_sizes_are_refused_with_an_estimate(n):
     with pytest.raises(ParnidagError, match=rf"limited to 22 nodes, got {n}: .* memory and .* parnidag\.sample"):
-        exact_sums.check_size(n)
+        check_size(n)
 
 
 def test_too_many_nodes_are_refused_before_anything_is_allocated():
-    free_of_memory = np.broadcast_to(0.0, (exact_sums.MAX_NODES + 1, 2**exact_sums.MAX_NODES))
-    with pytest.raises(ParnidagError, match=f"got {exact_sums.MAX_NODES + 1}"):
+    free_of_memory = np.broadcast_to(0.0, (MAX_NODES + 1, 2**MAX_NODES))
+    with pytest.raises(ParnidagError, match=f"got {MAX_NODES + 1}"):
         exact_sums.solve(free_of_memory)
 
 

@@ -20,9 +20,10 @@ from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
-from parnidag.exact_solver.affordable import solution_if_affordable, tables_are_affordable
+from parnidag.exact_solver.affordable import check_of_chains, solution_if_affordable, tables_are_affordable
 from parnidag.exact_solver.draws import draw_graphs
-from parnidag.exact_solver.sums import Solution, add_up, bounded, check_size
+from parnidag.exact_solver.size import check_size
+from parnidag.exact_solver.sums import Solution, add_up, bounded
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
 from parnidag.priors.edge_prior import EdgePrior
@@ -281,11 +282,12 @@ def _result(run: Run, output: Path | None, began: float) -> Posterior:
         said.append((f"the run ended early: {run.stopped}", StoppedWarning))
     if run.checkpointer is not None and run.checkpointer.trouble is not None:
         said.append((f"the last checkpoint could not be written: {run.checkpointer.trouble}", StoppedWarning))
+    truth = None if run.interrupted or run.sampler.law else check_of_chains(run.target)
     posterior = None
     if output is not None:
-        posterior = _written(record_of_run(run, time.perf_counter() - began, to_file=True), output, said)
+        posterior = _written(record_of_run(run, time.perf_counter() - began, truth, to_file=True), output, said)
     if posterior is None:
-        posterior = Posterior(record_of_run(run, time.perf_counter() - began))
+        posterior = Posterior(record_of_run(run, time.perf_counter() - began, truth))
     return _say(said, posterior)
 
 

@@ -364,7 +364,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _announce_long_sum(nodes: int) -> None:
     """Say how long an exact solution takes at worst, if it is long enough to wonder whether anything happens."""
-    from parnidag.exact_solver.sums import check_size, estimate
+    from parnidag.exact_solver.size import check_size, estimate
 
     check_size(nodes)
     seconds, words = estimate(nodes)

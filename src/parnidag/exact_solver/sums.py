@@ -27,12 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from parnidag.errors import ParnidagError
+from parnidag.exact_solver.size import check_size
 from parnidag.kernels.jit import entry, kernel
 from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, no_graph_allowed, set_sums
 from parnidag.tables.fill import log_add
 
-MAX_NODES = 22
-"""Beyond, the tables of all parent sets take more than 2 GB."""
 NEGLIGIBLE = 50.0
 """Nats below the sum over all DAGs at which terms are left out: 3²² of them together stay far below rounding."""
 SMALLEST = np.int64(400)
@@ -40,9 +39,6 @@ SMALLEST = np.int64(400)
 NOTHING = np.int32(-(2**28))
 """The exponent of 0."""
 LOG_2 = math.log(2.0)
-SECONDS_PER_TERM = 5e-9
-"""CPU time measured at n = 16 to 20, divided by the number of terms: at most 3ⁿ."""
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
@@ -118,36 +114,6 @@ def add_up(sets: SetSums, completions: Completions) -> Solution:
     np.fill_diagonal(probabilities, 0.0)
     log_total = math.log(completions.fraction[0]) + completions.exponent[0] * LOG_2 + sets.largest.sum()
     return Solution(float(log_total), probabilities, float(cancellation), sets, completions)
-
-
-def check_size(n: int) -> None:
-    """Refuse a problem that is too large, before anything is allocated."""
-    if n > MAX_NODES:
-        raise ParnidagError(
-            f"the exact posterior is limited to {MAX_NODES} nodes, got {n}: this would take {estimate(n)[1]}",
-            remedy="use parnidag.sample, which has no such limit",
-        )
-
-
-def estimate(n: int) -> tuple[float, str]:
-    """Return how many seconds a solution takes at most, and that with its memory in words."""
-    bounded = min(n, 60)  # keeps the estimates inside the range of a float; far beyond "more than" anyway
-    # The weights as given, scaled, half and fully summed over subsets; then eight numbers per set.
-    memory = 8 * (4 * bounded * 2.0 ** (bounded - 1) + 8 * 2.0**bounded)
-    seconds = SECONDS_PER_TERM * 3.0**bounded
-    words = f"{_readable(memory, _MEMORY_UNITS)} of memory and {_readable(seconds, _TIME_UNITS)} on one core"
-    return seconds, words
-
-
-_MEMORY_UNITS = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"))
-_TIME_UNITS = ((3.156e7, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-
-
-def _readable(amount: float, units: tuple[tuple[float, str], ...]) -> str:
-    size, name = next((unit for unit in units if amount >= 2 * unit[0]), units[-1])
-    if amount >= 1000 * units[0][0]:
-        return f"over 1000 {name}"
-    return f"about {amount / size:.2g} {name}" if amount < 100 * size else f"about {amount / size:.0f} {name}"
 
 
 def _checked_sums(log_weights: FloatArray) -> SetSums:

@@ -27,7 +27,9 @@ MOST_IN_MEMORY = 1 << 26
 """Bytes of graphs up to which a result that goes to a file is put together in memory (64 MB)."""
 
 
-def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
+def record_of_run(
+    run: Run, seconds: float, truth: NDArray[np.float64] | None = None, to_file: bool = False
+) -> RunRecord:
     """Put what the chains collected into a result; graphs on their way to a file stay where they are if they are many.
 
     Such a record is of use only while the run keeps its draws.
@@ -68,6 +70,7 @@ def record_of_run(run: Run, seconds: float, to_file: bool = False) -> RunRecord:
         statistics=_statistics(run),
         settings=settings,
         prior_probabilities=run.setup.prior,
+        true_probabilities=truth,
         **_starts(run),
     )
 

@@ -53,6 +53,8 @@ class Diagnostics:
         Largest Monte-Carlo error of any edge that changed.
     disagreement_max, disagreement_rms : float or None
         Between-chain disagreement (`edge_disagreement`); None with fewer than two chains.
+    true_error_max : float or None
+        Largest difference of an edge probability from the exact one; None where that takes longer than an instant.
     worst_edges : list of (parent, child, probabilities by chain)
         The edges that the chains disagree on most, worst first.
     modes : list of ModeGroup
@@ -100,6 +102,7 @@ class Diagnostics:
     mcse_edges_max: float | None
     disagreement_max: float | None
     disagreement_rms: float | None
+    true_error_max: float | None
     worst_edges: list[tuple[str, str, list[float]]]
     modes: list[ModeGroup]
     chain_groups: list[list[int]]
@@ -206,6 +209,7 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "mcse_edges_max": _known(np.fmax.reduce(mcse, initial=np.nan)),
         "disagreement_max": float(spread.max(initial=0.0)) if comparable else None,
         "disagreement_rms": rms if comparable else None,
+        "true_error_max": _true_error(record, probabilities),
         "worst_edges": _worst_edges(record, spread, chains),
         "modes": modes,
         "chain_groups": common_chain_groups(modes),
@@ -217,6 +221,15 @@ def diagnose(record: RunRecord) -> Diagnostics:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
+
+
+def _true_error(record: RunRecord, probabilities: Floats) -> float | None:
+    if record.true_probabilities is None:
+        return None
+    n = len(record.nodes)
+    found = np.zeros(n * n)
+    found[record.edge_codes], found[record.rare_codes] = probabilities, record.rare_probabilities
+    return float(abs(found.reshape(n, n) - record.true_probabilities).max())
 
 
 def _worst_edges(record: RunRecord, spread: Floats, chains: Floats) -> list[tuple[str, str, list[float]]]:

@@ -69,8 +69,14 @@ def prior_of(record: RunRecord) -> Floats:
 
 
 def resolved(record: RunRecord, probabilities: Floats) -> Floats:
-    """Keep probabilities away from 0 and 1, by rounding or by half a visit: none can tell certain from nearly so."""
-    half = ROUNDING_OF_SUMS if record.exact_probabilities is not None else 0.5 / independent_visits(record)
+    """Keep probabilities away from 0 and 1 by half a visit: a run cannot tell certain from nearly so.
+
+    Exact ones that differ from 0 or 1 by rounding alone are taken for these.
+    """
+    if record.exact_probabilities is not None:
+        nearly = np.minimum(probabilities, 1.0 - probabilities) < ROUNDING_OF_SUMS
+        return np.where(nearly, np.round(probabilities), probabilities)
+    half = 0.5 / independent_visits(record)
     return np.clip(probabilities, half, 1.0 - half)
 
 

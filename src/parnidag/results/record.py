@@ -41,6 +41,7 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
     "start_edges": (("start_edge",), np.int32),
     "exact_probabilities": (("parent", "child"), np.float64),
     "prior_probabilities": (("parent", "child"), np.float64),
+    "true_probabilities": (("parent", "child"), np.float64),
 }
 """None where a result does not have them; the first files written never do."""
 _CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
@@ -95,6 +96,8 @@ class RunRecord:
         ``start_edges[start_offsets[c]:start_offsets[c + 1]]``. None if unknown: exact results and older files.
     prior_probabilities : (n, n) float64 array or None
         Marginal probability of every edge under the prior, 1 if required and 0 if forbidden; None in older files.
+    true_probabilities : (n, n) float64 array or None
+        What a sampled result was checked against: the exact edge probabilities, where they take an instant.
     """
 
     nodes: tuple[str, ...]
@@ -116,6 +119,7 @@ class RunRecord:
     start_offsets: Integers | None = None
     start_edges: Codes | None = None
     prior_probabilities: Floats | None = None
+    true_probabilities: Floats | None = None
 
     def __post_init__(self) -> None:
         given: object = self.graph_edges
@@ -154,7 +158,7 @@ class RunRecord:
 
     def _shape_checks(self) -> dict[str, bool]:
         n, chains = len(self.nodes), len(self.log_posterior)
-        matrices = (self.exact_probabilities, self.prior_probabilities)
+        matrices = (self.exact_probabilities, self.prior_probabilities, self.true_probabilities)
         return {
             "node names must be unique": 1 <= len(set(self.nodes)) == n,
             "log_posterior and graph_index must have the same (chain, draw) shape": self.log_posterior.shape
@@ -168,7 +172,7 @@ class RunRecord:
             ),
             "rare_codes and rare_probabilities must be of one length": self.rare_codes.shape
             == self.rare_probabilities.shape,
-            "exact_probabilities and prior_probabilities must be (n, n)": all(
+            "exact_probabilities, prior_probabilities and true_probabilities must be (n, n)": all(
                 matrix is None or matrix.shape == (n, n) for matrix in matrices
             ),
         }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from parnidag._util.text import one_line
+from parnidag.exact_solver.size import MAX_NODES, estimate
 from parnidag.results.convergence import MINIMUM_DRAWS, Floats
 from parnidag.results.modes import ModeGroup, least_stay
 from parnidag.results.record import RunRecord, same_start
@@ -23,6 +24,9 @@ DISAGREEMENT_LIMIT = 0.1
 """Chains whose probabilities of an edge differ by more than this are said to disagree. It is an absolute difference:
 where an edge has a small prior, chains can agree by this measure and still put it into different classes of evidence
 (at a prior of 0.01 "excluded" ends at 0.001 and "included" begins at 0.09), which `evidence_unsure` counts."""
+
+TRUE_ERROR_LIMIT = 0.05
+"""Where the exact probabilities are known, chains that agree but are further off have not converged."""
 
 ESS_LIMIT_PER_CHAIN = 50.0
 """With fewer effective draws of the log posterior a chain, R-hat itself is too noisy to be believed."""
@@ -46,8 +50,12 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
     converged: bool | None
     if n_chains < 2:
         advice.append("differences between chains cannot be known from one chain: run chains=4")
+    error = figures["true_error_max"]
     if problems:
         converged, verdict = False, f"not converged: {problems[0]}"
+    elif error is not None and error > TRUE_ERROR_LIMIT:
+        converged = False
+        verdict = f"not converged: the exact sum over all graphs differs, by up to {error:.2f}"
     elif n_chains < 2:
         converged, verdict = None, "cannot be known: one chain has nothing to be compared with"
     elif not _anything_moved(record):
@@ -62,6 +70,11 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
         verdict = (
             f"converged{law}: {n_chains} chains agree on all edges to {figures['disagreement_max']:.3f}, "
             f"error ≤ {figures['mcse_edges_max'] or 0.0:.3f} (R-hat ≤ {max(known):.2f})"
+        )
+    if not converged and len(record.nodes) <= MAX_NODES:
+        advice.append(
+            f"parnidag.exact(data) adds up all graphs of these {len(record.nodes)} columns, with at most "
+            f"{estimate(len(record.nodes))[1]}"
         )
     if not figures["modes"]:
         advice += _about_starts(record, n_chains)
