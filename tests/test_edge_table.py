@@ -33,12 +33,7 @@ def test_evidence_is_the_change_of_odds_from_the_prior_marginal():
     ("probabilities", "prior", "factors", "evidence"),
     [
         ([0.3, 0.3, 0.3], [0.01, 0.3, 0.9], [99 * 3 / 7, 1, 1 / 21], ["included", "inconclusive", "excluded"]),
-        (
-            [1.0, 0.0, 0.5],
-            0.1,
-            [9 / (1 - (1 - 1e-12)), 9e-12, 9],
-            ["included", "excluded", "inconclusive"],
-        ),
+        ([1.0, 1e-17, 0.5], 0.1, [np.inf, 0, 9], ["included", "excluded", "inconclusive"]),
         # What the prior decides is not evidence.
         ([1.0, 0.0, 0.5], [1.0, 0.0, 0.5], [np.nan, np.nan, 1], ["required", "forbidden", "inconclusive"]),
     ],

@@ -81,7 +81,7 @@ def test_processes_killed_twice(expected_long, watch):
         return made[-1]
 
     def action(watching):
-        if watching.reports in (5, 40):
+        if watching.reports in (5, 20):
             kill(next(iter(made[-1]._processes)))
 
     watching = watch(action)
