@@ -93,6 +93,17 @@ def test_strong_signal_matches_enumeration():
     np.testing.assert_allclose(np.diag(probabilities, -1), [0.8, 0.6, 0.4, 0.2], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("height", [1e6, 1.87e8, 1e10])
+def test_any_distance_between_graphs_and_best_parents_is_summed(height):
+    """Every node is far better off with all others as parents, which only one of them can have."""
+    log_weights = random_weights(4, 3) + height * (np.arange(8) == 7)
+    solution = exact_sums.solve(log_weights)
+    graphs, probabilities, log_total = enumerate_dags(log_weights)
+    assert solution.log_total == pytest.approx(log_total, rel=1e-12)
+    expected = edge_probabilities_of(graphs, probabilities)
+    np.testing.assert_allclose(solution.edge_probabilities, expected, rtol=0, atol=1e-15 * height + 1e-12)
+
+
 def test_near_empty_posterior_cancels_most_and_is_still_right():
     log_weights = per_edge_weights(5, -30.0)
     assert_solves(log_weights)

@@ -81,6 +81,14 @@ class Case:
         reached = self.levels_of(ladder)
         return reached, self.value_error(ladder, reached)
 
+    def change(self, level):
+        """Draw a graph, try to change an edge, and take over its partition."""
+        dag, ladder = self.fresh(), self.at((level, level))
+        tempered.draw_graph_of_first(dag, self.sets, ladder, make_graph_draw(self.target), self.room)
+        tempered.change_edges(dag, self.sets, ladder, 1)
+        levels = self.levels_of(ladder)
+        return levels[0], self.value_error(ladder, levels)
+
     def draw(self, level):
         dag, ladder = self.fresh(), self.at((level, level))
         tempered.draw_graph_of_first(dag, self.sets, ladder, make_graph_draw(self.target), self.room)
@@ -98,6 +106,7 @@ def figures(n, prior):
     return {
         "cold": judge(laws_of_rungs[0], outcomes_of(case.relocation, 0)),
         "hot": judge(laws_of_rungs[1], outcomes_of(case.relocation, 1)),
+        "edges": judge(laws_of_rungs[0], outcomes_of(case.change)),
         "exchange": judge(together, outcomes_of(case.exchange)),
         "partitions": len(case.law),
         "drawn": distance(drawn, case.graph_law),
@@ -137,13 +146,14 @@ BROKEN = {
     "never alone first": {"weigh_places": places_of_one_alone_forgotten},
     "always exchanged": {"exchange_rungs": exchange_at_any_height},
     "wrong ratio": {"exchange_rungs": exchange_by_the_wrong_ratio},
+    "edges changed, parts not": {"take_layers": lambda sets, ladder, dag: None},
     "nothing is taken away": {"share_above": lambda log_whole, log_part: 1.0},
 }
 
 
 def main(n, prior, broken=""):
     install(DECISIONS)
-    install(BROKEN.get(broken, {}), [ladders])
+    install(BROKEN.get(broken, {}), [ladders, tempered])
     print(json.dumps(figures(int(n), prior)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import time
@@ -166,8 +167,8 @@ def sample(
     _check_output(wanted, kept)
     table = as_data(data)
     target = _target(table, score, prior)
+    for_parni = any(option is not None for option in (space, start, tune, thin))
     if sampler is None:
-        for_parni = any(option is not None for option in (space, start, tune, thin))
         holds_draws = float(chains) * draws * target.n_nodes**2 <= MOST_EXACT_DRAWS
         if not for_parni and holds_draws and (kept is None or not kept.exists()):
             with make_progress(progress, chains) as display:
@@ -177,11 +178,11 @@ def sample(
                 said: Warnings = []
                 written = None if wanted is None else _written(posterior.record, wanted, said)
                 return _say(said, written or posterior)
-        # A space, a start and counts of iterations are meant for PARNI.
-        sampler = PARNI() if for_parni or not tables_are_affordable(target) else Tempered()
     with closing(_draw_store(kept, wanted, chains)) as store:
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
+        if sampler is None:
+            sampler = _default_sampler(target, for_parni, saved)
         plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
@@ -210,6 +211,16 @@ def sample(
             run.execute(executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, wanted, began)
+
+
+def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -> Sampler:
+    """Return the sampler of a run that goes on, or else the one for a table of this size.
+
+    A space, a start and counts of iterations are meant for PARNI.
+    """
+    if saved is not None:
+        is_for_parni = json.loads(saved.facts["identity"]["sampler"])["name"] != "Tempered"
+    return PARNI() if is_for_parni or not tables_are_affordable(target) else Tempered()
 
 
 def _note_score(display: Progress, score: Score | str | None, target: Target) -> None:
@@ -282,7 +293,8 @@ def _result(run: Run, output: Path | None, began: float) -> Posterior:
         said.append((f"the run ended early: {run.stopped}", StoppedWarning))
     if run.checkpointer is not None and run.checkpointer.trouble is not None:
         said.append((f"the last checkpoint could not be written: {run.checkpointer.trouble}", StoppedWarning))
-    truth = None if run.interrupted or run.sampler.law else check_of_chains(run.target)
+    is_of_all_graphs = not run.sampler.law and not (run.sampler.restricted and run.setup.space_given)
+    truth = check_of_chains(run.target) if is_of_all_graphs and not run.interrupted else None
     posterior = None
     if output is not None:
         posterior = _written(record_of_run(run, time.perf_counter() - began, truth, to_file=True), output, said)

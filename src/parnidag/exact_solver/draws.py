@@ -35,7 +35,7 @@ def draw_graphs(solution: Solution, draws: int, seed: int | None) -> BoolArray:
     """Draw DAGs (draws × n × n) exactly and independently, from the sums of a solution."""
     if draws < 0:
         raise ParnidagError(f"draws must not be negative, got {draws}.")
-    own = np.random.SeedSequence(seed).generate_state(4 * draws, np.uint64).reshape(draws, 4)
+    own = np.random.PCG64(seed).random_raw(4 * draws).reshape(draws, 4)
     return _draw(solution.sets, solution.completions, own)
 
 

@@ -36,11 +36,12 @@ NEGLIGIBLE = 50.0
 """Nats below the sum over all DAGs at which terms are left out: 3²² of them together stay far below rounding."""
 SMALLEST = np.int64(400)
 """2^−SMALLEST and less count as 0: a sum is at most n! < 2⁷⁰ times smaller than the bound in whose units it is kept."""
-NOTHING = np.int32(-(2**28))
+LARGEST = np.int64(2)
+NOTHING = np.int64(-(2**40))
 """The exponent of 0."""
 LOG_2 = math.log(2.0)
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
+IntArray = npt.NDArray[np.int64]
 
 
 class Completions(NamedTuple):
@@ -218,12 +219,12 @@ class Work(NamedTuple):
 
 @kernel
 def make_work(size: Int) -> Work:
-    powers = np.zeros(SMALLEST + 3)
+    powers = np.zeros(SMALLEST + LARGEST + 1)
     power = 4.0
-    for k in range(SMALLEST + 2, 0, -1):  # the first stays 0
+    for k in range(SMALLEST + LARGEST, 0, -1):  # the first stays 0
         powers[k] = power
         power *= 0.5
-    return Work(np.empty(size), np.empty(size, np.int32), np.empty(size), powers)
+    return Work(np.empty(size), np.empty(size, np.int64), np.empty(size), powers)
 
 
 @kernel
@@ -261,7 +262,7 @@ def list_followers(all_: Completions, work: Work, closed: NodeSet, sign: float) 
         if may_follow(all_, closed, j):
             candidates |= np.int64(1) << j
             log_factor = all_.sums[j, column_of(closed, j)]
-            exponent = np.int32(math.floor(log_factor / LOG_2))
+            exponent = np.int64(math.floor(log_factor / LOG_2))
             factor = sign * math.exp(log_factor - exponent * LOG_2)
             for t in range(count):
                 products[count + t] = products[t] * factor
@@ -272,7 +273,8 @@ def list_followers(all_: Completions, work: Work, closed: NodeSet, sign: float) 
 
 @kernel
 def scaled(powers: FloatArray, power: Int) -> float:
-    return float(powers[max(power, -SMALLEST) + SMALLEST])
+    """2^power; where it is out of range it belongs to a sum that is 0."""
+    return float(powers[min(max(power, -SMALLEST), LARGEST) + SMALLEST])
 
 
 @kernel

@@ -27,8 +27,8 @@ RESTRICTED = ("OrderMCMC", "PartitionMCMC", "IterativeMCMC")
 CERTAIN = 0.05
 """Edges less probable than this, or more probable than the rest to 1, are nearly certain."""
 
-ROUNDING_OF_SUMS = 1e-12
-"""How far exact probabilities are known: alternating sums of many graphs lose some of sixteen digits."""
+ROUNDING_OF_SUMS = 1e-9
+"""How far exact probabilities are known: logs of a million, and alternating sums, lose some of sixteen digits."""
 
 BAYES_FACTOR_LIMIT = 10.0
 """From this Bayes factor on an edge counts as included, up to its inverse as excluded: "strong" since Jeffreys."""

@@ -3,8 +3,8 @@
 Partition MCMC (`partition.py`) with three things more. Its tables hold *all* parent sets, so that no edge is left out.
 A step moves a node to a place drawn from all there are, rather than to one proposed and perhaps refused. And the walk
 stands on the first rung of a ladder (`tables.ladder`), whose other rungs walk on flatter versions of the posterior and
-pass on what they find. Graphs are drawn from the partition of the first rung after every iteration; they follow the
-posterior over all graphs.
+pass on what they find. A graph is drawn from the partition of the first rung after every iteration, single edges of it
+are changed, and the walk goes on from its partition. The graphs follow the posterior over all graphs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.random import RandomState
 from parnidag.kernels.recorder import ChainArrays, begin_segment, close_chain, observe, open_chain
 from parnidag.kernels.types import Codes, Floats, Integers, int64
+from parnidag.moves.single_edge import adr_move, single_edge_step
 from parnidag.samplers._on_tables import GraphDraw, make_graph_draw
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, move_totals
 from parnidag.tables.all_sets import AllSets, NodeSet, SetSums, column_of, draw_parents
@@ -34,6 +35,7 @@ from parnidag.tables.ladder import (
     open_ladder,
     relocate,
     space_anew,
+    take_layers,
     value_of_rung,
 )
 from parnidag.target import Target
@@ -144,6 +146,7 @@ def advance_ladder(parts: ChainArrays, sets: SetSums, state: TemperedState, step
                 relocate(dag.rng, sets, ladder, int64(rung), ladder.powers[rung])
         exchange_rungs(dag.rng, ladder, dag.now & ONE)
         draw_graph_of_first(dag, sets, ladder, state.graph, state.room)
+        change_edges(dag, sets, ladder, ladder.n)
         for k in range(state.spacings.size):
             if dag.now + ONE == state.spacings[k]:
                 space_anew(ladder)
@@ -175,6 +178,18 @@ def draw_graph_of_first(dag: Dag, sets: SetSums, ladder: Ladder, own: GraphDraw,
         before, closed = closed, closed | part
     for j in range(ladder.n):
         take_parents(dag, int64(j), own.drawn[j], own.degrees[j], own.scores[j])
+
+
+@kernel
+def change_edges(dag: Dag, sets: SetSums, ladder: Ladder, tries: int) -> None:
+    """Try to add, delete or reverse edges of the drawn graph, and take over its partition.
+
+    A graph drawn from the first rung follows the posterior, and such moves keep it there. Where edges are required two
+    nodes may have to change their part together, which no relocation does: edges reach every graph.
+    """
+    for _ in range(tries):
+        single_edge_step(dag, adr_move(dag))
+    take_layers(sets, ladder, dag)
 
 
 @kernel

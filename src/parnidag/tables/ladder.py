@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.kernels.dag import ONE, ZERO
+from parnidag.kernels.dag import ONE, ZERO, Dag
 from parnidag.kernels.declare import keeps, opener, size_of, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.random import RandomState, below, choose, happens
@@ -229,12 +229,33 @@ def weigh_places(sets: SetSums, ladder: Ladder, rung: int, v: int) -> None:
 
 
 @kernel
+def take_layers(sets: SetSums, ladder: Ladder, dag: Dag) -> None:
+    """Put the first rung at the partition of a graph: the nodes whose parents are all in earlier parts, and so on."""
+    parents, everyone = ladder.closed, (ONE << ladder.n) - ONE
+    for j in range(ladder.n):
+        parents[j] = ZERO
+        for k in range(dag.degree[j]):
+            parents[j] |= ONE << int64(dag.parents[j, k])
+    placed, count = ZERO, ZERO
+    while placed != everyone:
+        part = ZERO
+        for j in range(ladder.n):
+            if not (placed >> j) & ONE and parents[j] & ~placed == ZERO:
+                part |= ONE << j
+        ladder.parts[0, count] = part
+        placed |= part
+        count += ONE
+    ladder.counts[0] = count
+    ladder.values[0] = value_of_rung(sets, ladder, ZERO)
+
+
+@kernel
 def exchange_rungs(rng: RandomState, ladder: Ladder, first: int) -> None:
     """Let every second pair of neighbours, from `first` on, exchange their partitions."""
     last = ladder.rungs - ONE
     for rung in range(first, last, 2):
         gain = (ladder.powers[rung] - ladder.powers[rung + ONE]) * (ladder.values[rung + ONE] - ladder.values[rung])
-        chance = math.exp(min(0.0, gain))
+        chance = 1.0 if math.isnan(gain) else math.exp(min(0.0, gain))  # both may weigh nothing, by rounding
         ladder.exchanges[rung] += ONE
         ladder.refusals[rung] += 1.0 - chance
         ladder.trips[1] += ONE
