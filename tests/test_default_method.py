@@ -101,7 +101,7 @@ def test_progress_says_what_was_done(capsys):
     assert "6 columns: all graphs were added up, which is exact; name a sampler for chains" in capsys.readouterr().err
 
 
-# --- chains on tables for which the exact answer takes an instant are judged by it -----------------------------------
+# --- chains on tables for which the exact answer takes seconds are judged by it -----------------------------------
 
 
 def test_chains_of_few_columns_are_checked(tmp_path):

@@ -54,7 +54,7 @@ class Diagnostics:
     disagreement_max, disagreement_rms : float or None
         Between-chain disagreement (`edge_disagreement`); None with fewer than two chains.
     true_error_max : float or None
-        Largest difference of an edge probability from the exact one; None where that takes longer than an instant.
+        Largest difference of an edge probability from the exact one; None where that takes longer than a few seconds.
     worst_edges : list of (parent, child, probabilities by chain)
         The edges that the chains disagree on most, worst first.
     modes : list of ModeGroup

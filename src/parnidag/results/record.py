@@ -97,7 +97,7 @@ class RunRecord:
     prior_probabilities : (n, n) float64 array or None
         Marginal probability of every edge under the prior, 1 if required and 0 if forbidden; None in older files.
     true_probabilities : (n, n) float64 array or None
-        What a sampled result was checked against: the exact edge probabilities, where they take an instant.
+        What a sampled result was checked against: the exact edge probabilities, where they take seconds.
     """
 
     nodes: tuple[str, ...]
