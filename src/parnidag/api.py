@@ -330,7 +330,7 @@ def exact(
     """Compute the posterior exactly, by adding up all graphs; for up to 22 nodes.
 
     `sample` does the same by itself where it is cheap; `exact` insists on it. With a Gaussian score 18 nodes take a
-    second or two, 20 nodes 3 to 15 seconds; the less the data leave open, the less. Every node more takes three times
+    second or two, 20 nodes 3 to 17 seconds; the less the data leave open, the less. Every node more takes three times
     as long at worst, and twice the memory: some 1.7 GB at 22.
 
     Parameters
