@@ -8,7 +8,7 @@ import secrets
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from parnidag._util.checks import seed_or_new, whole
 from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
-from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning
+from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning, TerminatedError, WorkersLostError
 from parnidag.exact_solver.affordable import check_of_chains, solution_if_affordable, tables_are_affordable
 from parnidag.exact_solver.draws import draw_graphs
 from parnidag.exact_solver.size import check_size
@@ -34,25 +34,33 @@ from parnidag.results.posterior import Posterior
 from parnidag.results.prior_marginals import prior_marginals
 from parnidag.results.record import RunRecord
 from parnidag.run.checkpoint import Checkpointer, identity, refuse_difference, resume
-from parnidag.run.draws import MemoryStore
+from parnidag.run.draws import DrawStore, MemoryStore
 from parnidag.run.loop import Run, timed
 from parnidag.run.memory import check_memory, time_in_words
 from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors
 from parnidag.run.progress import Progress, make_progress
 from parnidag.run.run_file import Bundle, RunFile
-from parnidag.run.setup import first_logs, prepare, starts_from_searches
+from parnidag.run.setup import first_logs, prepare, starts_from_searches, with_rungs
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI, Tempered
 from parnidag.samplers.base import Sampler
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
+from parnidag.scores.custom import OwnScore
 from parnidag.space.read import as_space
 from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
 MOST_EXACT_DRAWS = 1e9
 """Bytes that exact draws may take in memory; more of them are made by chains, which write them to a file."""
+
+LADDER = PARNI(rungs=6)
+"""What a default run whose chains disagree goes on with."""
+MOST_LADDER_NODES, MOST_LADDER_ITERATIONS = 100, 6e7
+"""Beyond, that would take more than three CPU minutes."""
+LADDER_KEY = 6
+"""Keeps the random numbers of the second run apart from those of the first."""
 
 Warnings: TypeAlias = list[tuple[str, type[StoppedWarning]]]
 
@@ -178,11 +186,15 @@ def sample(
                 said: Warnings = []
                 written = None if wanted is None else _written(posterior.record, wanted, said)
                 return _say(said, written or posterior)
-    with closing(_draw_store(kept, wanted, chains)) as store:
+    with ExitStack() as stores:
+        store = stores.enter_context(closing(_draw_store(kept, wanted, chains)))
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
         if sampler is None:
+            may_climb = not for_parni and file is None
             sampler = _default_sampler(target, for_parni, saved)
+        else:
+            may_climb = False
         plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
@@ -209,8 +221,39 @@ def sample(
             writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, display.note)
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
+            if may_climb and _ladders_are_worth_it(run):
+                display.note("the chains disagree: each goes on as the first rung of a ladder, which crosses modes")
+                again = stores.enter_context(closing(_draw_store(None, wanted, chains)))
+                run = _on_ladders(run, again, executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, wanted, began)
+
+
+def _ladders_are_worth_it(run: Run) -> bool:
+    """Do the chains of a default run disagree, and is a second run on ladders a matter of minutes?"""
+    iterations = run.plan.chains * run.plan.total * LADDER.graphs_of_a_chain
+    if run.interrupted or not isinstance(run.sampler, PARNI) or isinstance(run.target.score, OwnScore):
+        return False
+    if run.target.n_nodes > MOST_LADDER_NODES or iterations > MOST_LADDER_ITERATIONS:
+        return False
+    return Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics().converged is False
+
+
+def _on_ladders(first: Run, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
+    """Go on from where chains stand, every one of them on a ladder; if that is stopped, the first run is the result.
+
+    The chains begin where they disagree, so that their agreement, if it comes, means something.
+    """
+    with timed(first.timings, "rungs"):
+        setup = interruptibly(partial(with_rungs, first.setup, LADDER, first.logs))
+        logs = interruptibly(partial(first_logs, setup, first.plan, LADDER_KEY))
+    second = Run(setup, first.plan, logs, store, None, first.timings)
+    try:
+        second.execute(executor, display)
+    except (KeyboardInterrupt, TerminatedError, WorkersLostError):
+        if second.stopped is None:
+            raise
+    return first if second.interrupted else second
 
 
 def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -> Sampler:

@@ -153,6 +153,10 @@ class Target:
             ),
         )
 
+    def with_likelihood_to_the(self, power: float) -> Target:
+        """Return the target with the likelihood raised to a power, and the prior as it is."""
+        return replace(self, problem=self.problem._replace(table=self.problem.table.tempered(1.0 / power)))
+
     def check_graph(self, adjacency: Adjacency, argument: str) -> None:
         for wrong, word in (
             (adjacency & (self.problem.status == 0), "forbidden"),

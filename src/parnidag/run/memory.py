@@ -98,7 +98,7 @@ def batch_bytes(n_nodes: int) -> float:
 def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
     return memory_need(
         target.n_nodes,
-        chains=chains,
+        chains=chains * sampler.graphs_of_a_chain,
         max_parents=target.max_parents,
         score_bytes=float(sum(getattr(array, "nbytes", 0) for array in target.problem.table)),
         searched=sampler.default_space != "none",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
+from parnidag.kernels.dag import ABSENT
+from parnidag.kernels.random import random_state
 from parnidag.kernels.types import Floats
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.plan import Plan
@@ -113,10 +115,19 @@ def prepare(
     return Setup(target, sampler, prepared, found, searched, space, given is not None, prior)
 
 
-def first_logs(setup: Setup, plan: Plan) -> list[ChainLog]:
+def with_rungs(setup: Setup, sampler: Sampler, logs: list[ChainLog]) -> Setup:
+    """Return a set-up for ladders that go on from where chains stand, with all that was found for these."""
+    prepared = sampler.restored(setup.target, setup.prepared)
+    starts = [np.asarray(log.chain.graph.position != ABSENT) for log in logs]
+    return replace(setup, sampler=sampler, prepared=prepared, starts=starts)
+
+
+def first_logs(setup: Setup, plan: Plan, *key: int) -> list[ChainLog]:
+    """Set up the chains; a key gives them other random numbers than without one."""
     logs = []
     for index, graph in enumerate(setup.starts):
         chain = new_chain(setup.target, graph, plan.seed, index)
+        chain.graph.rng[:] = random_state(plan.seed, index, *key)
         if not np.isfinite(chain.log_posterior):
             setup.target.check_score()
             raise ParnidagError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,13 @@ Stages = Callable[[str], AbstractContextManager[object]]
 """Announces and times a stage of the set-up: ``with stages("tables"): …``."""
 
 
+class Heated(NamedTuple):
+    """A flatter version of the posterior, and the tables of its search space."""
+
+    target: Target
+    tables: CandidateTables | None
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What all chains of a run share."""
@@ -47,6 +54,8 @@ class Prepared:
     """Where each chain starts, when the sampler was to find that."""
     sets: AllSets | None = None
     """Scores and sums of all parent sets, for few nodes."""
+    heated: tuple[Heated, ...] = ()
+    """Of a ladder: what its rungs walk on, but for the first."""
 
 
 @dataclass
@@ -62,6 +71,10 @@ class Chain:
     """The search space, if the sampler has one; shared by all chains and never written to."""
     sets: AllSets | None = None
     """All parent sets, if the sampler has them; shared likewise."""
+    rungs: tuple[Rung, ...] = ()
+    """Of a ladder: the chains that walk on flatter versions of the posterior."""
+    counts: Any = None
+    """Of a ladder: its counters (a NamedTuple)."""
     _scratch: Scratch | None = field(default=None, repr=False, compare=False)
 
     def scratch(self, target: Target) -> Scratch:
@@ -94,6 +107,11 @@ class Chain:
         """Share of local scores that were remembered."""
         graph = named(self.graph)
         return float(graph.hits / max(graph.hits + graph.misses, 1))
+
+
+class Rung(NamedTuple):
+    target: Target
+    chain: Chain
 
 
 @dataclass(frozen=True)
@@ -140,6 +158,11 @@ class Sampler:
     def table_memory(self) -> float:
         """Bytes that its tables may take."""
         return DEFAULT_MEMORY
+
+    @property
+    def graphs_of_a_chain(self) -> int:
+        """How many graphs, each with its own scores and counts, a chain has."""
+        return 1
 
     def default_thin(self, n_nodes: int) -> int:
         """Return the iterations between stored draws when the user gives none: 100 per node, at least 5000."""

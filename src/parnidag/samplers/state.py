@@ -14,18 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import Scratch
 from parnidag.kernels.declare import named
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
-from parnidag.target import Target
+from parnidag.target import Target, lay_graph
 
 Arrays = dict[str, NDArray[Any]]
 
 
 def chain_state(chain: Chain) -> Arrays:
     """Return copies of all that a chain is made of and that cannot be made anew; its buffer of draws is empty."""
-    arrays = _lasting(chain, named(chain.graph).edge_count, named(chain.recorder).best_count)
-    return {name: array.copy() for name, array in arrays.items()}
+    arrays: Arrays = {}
+    for path, one in _chains(chain):
+        lasting = _lasting(one, named(one.graph).edge_count, named(one.recorder).best_count)
+        arrays |= {path + name: array.copy() for name, array in lasting.items()}
+    return arrays
 
 
 def restored_chain(
@@ -38,22 +42,43 @@ def restored_chain(
     scratch: Scratch | None = None,
 ) -> Chain:
     """Return the chain that `chain_state` was taken from."""
-    arcs = state["graph.edges"]
-    adjacency = target.required.copy()
-    adjacency[arcs >> 16, arcs & 0xFFFF] = True
-    chain = new_chain(target, adjacency, 0, index, scratch)
+    chain = new_chain(target, _kept_graph(target, state, ""), 0, index, scratch)
     sampler.begin(target, prepared, chain, tune)
-    for name, into in _lasting(chain, arcs.size, state["recorder.best"].size).items():
-        array = state[name]
+    for (path, one), rung in zip(_chains(chain), [None, *chain.rungs], strict=True):
+        if rung is not None:  # it stands where the chain stands
+            one.graph = rung.target.empty_graph()
+            kept = _kept_graph(rung.target, state, path)
+            lay_graph(rung.target.problem, one.graph, one.scratch(rung.target), kept)
+        _restore(one, path, state)
+    return chain
+
+
+def _kept_graph(target: Target, state: Arrays, path: str) -> Adjacency:
+    arcs, graph = state[f"{path}graph.edges"], target.required.copy()
+    graph[arcs >> 16, arcs & 0xFFFF] = True
+    return graph
+
+
+def _restore(chain: Chain, path: str, state: Arrays) -> None:
+    """Write what was kept of a chain, or of a rung, where it belongs."""
+    arcs = state[f"{path}graph.edges"]
+    for name, into in _lasting(chain, arcs.size, state[f"{path}recorder.best"].size).items():
+        array = state[path + name]
         if array.dtype != into.dtype or array.shape != into.shape:
             raise ParnidagError(
-                f"checkpoint: {name} is {array.dtype} of shape {array.shape}, a chain of this run has {into.dtype} of "
-                f"shape {into.shape} there; start again with another checkpoint"
+                f"checkpoint: {path}{name} is {array.dtype} of shape {array.shape}, a chain of this run has "
+                f"{into.dtype} of shape {into.shape} there; start again with another checkpoint"
             )
         into[:] = array
     chain.graph.position[arcs >> 16, arcs & 0xFFFF] = np.arange(arcs.size)
     chain.graph.since[: arcs.size] = chain.iteration  # all edges are counted when a segment ends
-    return chain
+
+
+def _chains(chain: Chain) -> Iterator[tuple[str, Chain]]:
+    """Go through a chain and the rungs of its ladder, each with what the names of its arrays begin with."""
+    yield "", chain
+    for k, rung in enumerate(chain.rungs, start=1):
+        yield f"rung{k}.", rung.chain
 
 
 def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
@@ -70,7 +95,7 @@ def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
         "recorder.integers": recorder.integers,
         "recorder.floats": recorder.floats,
     }
-    for path, own in _parts(chain.own, "own"):
+    for path, own in (*_parts(chain.own, "own"), *_parts(chain.counts, "counts")):
         arrays |= {f"{path}.{name}": getattr(own, name) for name in own.kept}
     return arrays
 

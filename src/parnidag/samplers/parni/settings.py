@@ -7,17 +7,18 @@ Its settings, and how a chain is set up and advanced. An iteration is in `algori
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from parnidag._util.checks import number, one_of
+from parnidag._util.checks import number, one_of, whole
 from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
 from parnidag.samplers.parni.adaptation import make_parni
 from parnidag.samplers.parni.mixture import MOVES, TABLED, advance_chain, make_mixture, mixture_totals, move_weights
+from parnidag.samplers.parni.rungs import advance_rungs, heated_targets, make_rungs, rung_totals
 from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.parni.warm_start import warm_start
 from parnidag.space.default import FEW_NODES
@@ -62,6 +63,12 @@ class PARNI(Sampler):
         {moves}
         Those marked "once" are made once in an iteration, the others about as often as PARNI evaluates neighbourhoods.
         Every move, and so every mixture, leaves the posterior invariant.
+    rungs
+        With more than one, every chain is the first rung of a ladder: the others walk on flatter versions of the
+        likelihood, where nothing traps them, and neighbours exchange their graphs every 1000 iterations (parallel
+        tempering, Geyer 1991). It costs as many times more, and crosses between modes that a chain alone does not.
+    hottest
+        Power of the likelihood on the last rung.
 
     Examples
     --------
@@ -76,6 +83,8 @@ class PARNI(Sampler):
     target_evaluations: float | None = None
     kappa: float | None = None
     moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
+    rungs: int = 1
+    hottest: float = 0.5
 
     default_space: ClassVar[Literal["skeleton"]] = "skeleton"
     tunes: ClassVar[bool] = True
@@ -88,6 +97,8 @@ class PARNI(Sampler):
             number(self.target_evaluations, "target_evaluations", above=0, most=MOST_EVALUATIONS, note="or None")
         if self.kappa is not None:
             number(self.kappa, "kappa", least=LEAST_KAPPA, below=0.5, note="or None")
+        whole(self.rungs, "rungs", 1)
+        number(self.hottest, "hottest", above=0, below=1)
         weights = move_weights(self.moves)
         if not isinstance(self.moves, str):
             object.__setattr__(self, "moves", weights)
@@ -96,6 +107,10 @@ class PARNI(Sampler):
     def alternatives(self) -> list[str]:
         plain = self.kernel == "printed" or self.eta == "paper" or len(move_weights(self.moves)) == 1
         return [*["samplers.PARNI() with its default moves"] * plain, "samplers.PartitionMCMC()"]
+
+    @property
+    def graphs_of_a_chain(self) -> int:
+        return int(self.rungs)
 
     def default_thin(self, n_nodes: int) -> int:
         return max(500, min(20 * n_nodes, 10_000))
@@ -121,10 +136,22 @@ class PARNI(Sampler):
                 tables = build_tables(target, candidates, plus_one=False)
         with asked.stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
-        return Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
+        prepared = Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
+        with asked.stages("rungs"):
+            return self.restored(target, prepared)
+
+    def restored(self, target: Target, prepared: Prepared) -> Prepared:
+        return replace(prepared, heated=heated_targets(target, prepared, int(self.rungs), float(self.hottest)))
 
     def begin(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
-        """Give a new chain its tuning parameters; η follows at the first iteration."""
+        """Give a new chain its rungs, and each its tuning parameters; η follows at the first iteration."""
+        self._begin_rung(target, prepared, chain, tune)
+        if prepared.heated:
+            chain.rungs, chain.counts = make_rungs(prepared.heated, chain)
+        for warmer, rung in zip(prepared.heated, chain.rungs, strict=True):
+            self._begin_rung(warmer.target, replace(prepared, tables=warmer.tables), rung.chain, tune)
+
+    def _begin_rung(self, target: Target, prepared: Prepared, chain: Chain, tune: int) -> None:
         assert prepared.warm is not None
         usual = 20.0 if target.n_nodes <= FEW_NODES else 10.0
         own = make_parni(
@@ -140,13 +167,14 @@ class PARNI(Sampler):
         chain.tables = prepared.tables
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        return advance_chain(target, chain, steps)
+        return (advance_rungs if chain.rungs else advance_chain)(target, chain, steps)
 
     def totals(self, chain: Chain) -> dict[str, float]:
-        return mixture_totals(chain.own)
+        return mixture_totals(chain.own) | rung_totals(chain)
 
     def gauges(self, chain: Chain) -> dict[str, float]:
-        return {"omega": named(chain.own.parni).omega} if chain.own.mixture.weights[0] > 0.0 else {}
+        omega = {"omega": named(chain.own.parni).omega} if chain.own.mixture.weights[0] > 0.0 else {}
+        return omega | ({"round_trips": float(chain.counts.trips[0])} if chain.rungs else {})
 
     def describe(self) -> dict[str, object]:
         numbers = {"target_evaluations": self.target_evaluations, "kappa": self.kappa}
