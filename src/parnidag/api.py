@@ -55,10 +55,10 @@ from parnidag.target import Target
 MOST_EXACT_DRAWS = 1e9
 """Bytes that exact draws may take in memory; more of them are made by chains, which write them to a file."""
 
-LADDER = PARNI(rungs=6)
+LADDER = PARNI(rungs=8)
 """What a default run whose chains disagree goes on with."""
-MOST_LADDER_NODES, MOST_LADDER_ITERATIONS = 100, 6e7
-"""Beyond, that would take more than three CPU minutes."""
+MOST_LADDER_NODES, MOST_LADDER_ITERATIONS = 100, 8e7
+"""Beyond, that would take more than some three CPU minutes."""
 LADDER_KEY = 6
 """Keeps the random numbers of the second run apart from those of the first."""
 
@@ -221,31 +221,32 @@ def sample(
             writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, display.note)
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
-            if may_climb and _ladders_are_worth_it(run):
+            if may_climb and (verdict := _worth_ladders(run)) is not None:
                 display.note("the chains disagree: each goes on as the first rung of a ladder, which crosses modes")
                 again = stores.enter_context(closing(_draw_store(None, wanted, chains)))
-                run = _on_ladders(run, again, executor, display)
+                run = _on_ladders(run, verdict, again, executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(run, wanted, began)
 
 
-def _ladders_are_worth_it(run: Run) -> bool:
-    """Do the chains of a default run disagree, and is a second run on ladders a matter of minutes?"""
+def _worth_ladders(run: Run) -> str | None:
+    """Return the verdict on a default run if its chains disagree, and ladders would take minutes at most."""
     iterations = run.plan.chains * run.plan.total * LADDER.graphs_of_a_chain
     if run.interrupted or not isinstance(run.sampler, PARNI) or isinstance(run.target.score, OwnScore):
-        return False
+        return None
     if run.target.n_nodes > MOST_LADDER_NODES or iterations > MOST_LADDER_ITERATIONS:
-        return False
-    return Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics().converged is False
+        return None
+    found = Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics()
+    return found.verdict if found.converged is False else None
 
 
-def _on_ladders(first: Run, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
+def _on_ladders(first: Run, verdict: str, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
     """Go on from where chains stand, every one of them on a ladder; if that is stopped, the first run is the result.
 
     The chains begin where they disagree, so that their agreement, if it comes, means something.
     """
     with timed(first.timings, "rungs"):
-        setup = interruptibly(partial(with_rungs, first.setup, LADDER, first.logs))
+        setup = interruptibly(partial(with_rungs, first.setup, LADDER, first.logs, verdict))
         logs = interruptibly(partial(first_logs, setup, first.plan, LADDER_KEY))
     second = Run(setup, first.plan, logs, store, None, first.timings)
     try:

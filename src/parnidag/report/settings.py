@@ -127,7 +127,8 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
     prior = _prior_call(dict(settings.get("prior") or {}))
     lines += prior
     sampler = dict(settings.get("sampler") or {})
-    if sampler:
+    by_default = "ladders_after" in settings  # and only by default
+    if sampler and not by_default:
         lines.append(f"    sampler=samplers.{_made(sampler)},")
     space = dict(settings.get("space") or {})
     if space.get("given"):
@@ -137,9 +138,12 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
     if settings.get("start") == "given":
         lines.append("    start=...,  # the graphs that the chains started from")
     function = "exact" if exact and (settings.get("chains") or 1) == 1 else "sample"
-    names = ("draws", "seed") if function == "exact" else ("draws", "tune", "thin", "chains", "seed")
+    names = ["draws", "tune", "thin", "chains", "seed"]
+    if function == "exact" or by_default:
+        names = ["draws", *["chains"] * by_default, "seed"]
     lines += [f"    {name}={settings[name]!r}," for name in names if settings.get(name) is not None]
-    used = [("EdgePrior", bool(prior)), ("samplers", bool(sampler)), ("scores", "scores." in "".join(lines))]
+    written = "".join(lines)
+    used = [("EdgePrior", bool(prior)), ("samplers", "samplers." in written), ("scores", "scores." in written)]
     imported = [name for name, needed in used if needed]
     head = ["import parnidag", *([f"from parnidag import {', '.join(imported)}"] if imported else []), ""]
     return "\n".join([*head, f"posterior = parnidag.{function}(", *lines, ")"])

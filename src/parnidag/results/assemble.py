@@ -61,6 +61,8 @@ def record_of_run(
         "stopped_by": run.stopped,
         "timings": {**run.timings, "total": seconds},
     }
+    if run.setup.after:
+        settings["ladders_after"] = run.setup.after
     return RunRecord(
         nodes=run.target.names,
         **packed,

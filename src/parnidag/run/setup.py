@@ -39,6 +39,8 @@ class Setup:
     """Did the user choose the space?"""
     prior: Floats
     """How probable each edge is before the data."""
+    after: str = ""
+    """What is known of a first run that this one goes on from."""
 
     def bundle(self) -> Bundle:
         """Return it as a checkpoint keeps it: without what the next call has, and without tables, which are filled."""
@@ -115,11 +117,11 @@ def prepare(
     return Setup(target, sampler, prepared, found, searched, space, given is not None, prior)
 
 
-def with_rungs(setup: Setup, sampler: Sampler, logs: list[ChainLog]) -> Setup:
+def with_rungs(setup: Setup, sampler: Sampler, logs: list[ChainLog], verdict: str) -> Setup:
     """Return a set-up for ladders that go on from where chains stand, with all that was found for these."""
     prepared = sampler.restored(setup.target, setup.prepared)
     starts = [np.asarray(log.chain.graph.position != ABSENT) for log in logs]
-    return replace(setup, sampler=sampler, prepared=prepared, starts=starts)
+    return replace(setup, sampler=sampler, prepared=prepared, starts=starts, after=verdict)
 
 
 def first_logs(setup: Setup, plan: Plan, *key: int) -> list[ChainLog]:

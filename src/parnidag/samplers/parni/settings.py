@@ -84,7 +84,7 @@ class PARNI(Sampler):
     kappa: float | None = None
     moves: Mapping[str, float] | Literal["paper", "mixed"] = field(default="mixed", hash=False)
     rungs: int = 1
-    hottest: float = 0.5
+    hottest: float = 0.3
 
     default_space: ClassVar[Literal["skeleton"]] = "skeleton"
     tunes: ClassVar[bool] = True
