@@ -168,13 +168,20 @@ def test_chains_that_disagree_go_on_as_ladders(by_chains, tmp_path):
     assert "sampler=" not in posterior.report(tmp_path / "report.html").read_text().split("parnidag.sample(")[1][:300]
 
 
+def test_a_checkpoint_changes_nothing(by_chains, tmp_path):
+    kept = tmp_path / "run.ckpt"
+    default(DENSE, sampler=PARNI(), checkpoint=kept)
+    resumed = default(DENSE, checkpoint=kept)  # as if stopped on the ladders
+    assert_same_run(resumed, default(DENSE))
+    assert_same_run(resumed, default(DENSE, checkpoint=kept))
+
+
 def test_chains_that_agree_do_not(by_chains):
     assert default(SMALL).settings["sampler"]["rungs"] == 1
 
 
-@pytest.mark.parametrize("options", [{"sampler": PARNI()}, {"thin": 500}, {"checkpoint": "run.ckpt"}])
-def test_what_was_asked_for_is_done(by_chains, tmp_path, monkeypatch, options):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("options", [{"sampler": PARNI()}, {"thin": 500}, {"start": "empty"}])
+def test_what_was_asked_for_is_done(by_chains, options):
     assert default(DENSE, **options).settings["sampler"]["rungs"] == 1
 
 
