@@ -21,6 +21,8 @@ MISTAKES = [
     (["sample", "data.csv", "--sampler", "best"], "--sampler"),
     (["sample", "data.csv", "--sampler", "adr", "--kernel", "gibbs"], "--kernel gibbs belongs to --sampler parni"),
     (["sample", "data.csv", "--sampler", "adr", "--moves", "paper"], "--moves paper belongs to --sampler parni"),
+    (["sample", "data.csv", "--sampler", "rev", "--rungs", "4"], "--rungs 4 belongs to --sampler parni or tempered"),
+    (["sample", "data.csv", "--rungs", "0"], "--rungs must be a whole number, 1 or more"),
     (["sample", "data.csv", "--sampler", "rev", "--moves", "adr=1"], "--moves adr=1 belongs to --sampler parni"),
     (["sample", "data.csv", "--moves", "parni"], "--moves must be one of ('paper', 'mixed') or weights by move"),
     (["sample", "data.csv", "--moves", ""], "--moves must be one of ('paper', 'mixed') or weights by move"),

@@ -38,6 +38,8 @@ def test_options_reach_the_sampler(calls):
         (["--kernel", "gibbs"], samplers.PARNI(kernel="gibbs")),
         (["--sampler", "parni", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
         (["--moves", "paper"], samplers.PARNI(moves="paper")),
+        (["--rungs", "4"], samplers.PARNI(rungs=4)),
+        (["--sampler", "tempered", "--rungs", "4"], samplers.Tempered(rungs=4)),
         (["--moves", "mixed", "--kernel", "printed"], samplers.PARNI(kernel="printed")),
         (["--moves", "parni=0.5,exchange=0.5"], samplers.PARNI(moves={"parni": 0.5, "exchange": 0.5})),
         (

@@ -34,12 +34,16 @@ def test_results_know_whether_edges_outside_the_space_were_asked_for(settings, r
     assert considered_edges(record_of_space(settings)).all() != restricted
 
 
+USUAL = "samplers.PARNI() with its default moves"
+
+
 @pytest.mark.parametrize(
     ("sampler", "suggested"),
     [
-        (samplers.PARNI(), ["samplers.PartitionMCMC()"]),
-        (samplers.PARNI(moves="paper"), ["samplers.PARNI() with its default moves", "samplers.PartitionMCMC()"]),
-        (samplers.PARNI(eta="paper"), ["samplers.PARNI() with its default moves", "samplers.PartitionMCMC()"]),
+        (samplers.PARNI(), ["samplers.PARNI(rungs=8)", "samplers.PartitionMCMC()"]),
+        (samplers.PARNI(rungs=8), ["samplers.PartitionMCMC()"]),
+        (samplers.PARNI(moves="paper"), [USUAL, "samplers.PARNI(rungs=8)", "samplers.PartitionMCMC()"]),
+        (samplers.PARNI(eta="paper"), [USUAL, "samplers.PARNI(rungs=8)", "samplers.PartitionMCMC()"]),
         (samplers.PartitionMCMC(), ["samplers.PARNI()"]),
         (samplers.Tempered(), ["parnidag.exact()", "samplers.PARNI()"]),
         (samplers.ADR(), ["samplers.PARNI()", "samplers.PartitionMCMC()"]),

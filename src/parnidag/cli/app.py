@@ -132,7 +132,8 @@ def sample(
     """Find how probable every edge is, from a table of data: exactly if there are few columns, else by sampling graphs.
 
     Up to 20 columns (17 of classes) all graphs are added up, and independent graphs are drawn. --sampler,
-    --kernel, --moves, --space, --start, --tune and --thin ask for chains instead, and so does a checkpoint that exists.
+    --kernel, --moves, --rungs, --space, --start, --tune and --thin ask for chains instead, and so does a checkpoint
+    that exists.
 
     Ctrl-C (or SIGTERM) stops the chains early; once every chain has a draw, what they have found is still printed and
     saved. With --checkpoint the same command goes on from there.

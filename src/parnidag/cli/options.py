@@ -155,6 +155,10 @@ class SamplingOptions:
     """What an iteration of PARNI is: "mixed", "paper" for the paper's algorithm alone, or weights such as
     parni=0.5,adr=0.3,exchange=0.2 (a move that is not known is refused with a list). Default: "mixed"."""
 
+    rungs: MaybeWhole = None
+    """Rungs of the ladder of temperatures on which each chain of parni or tempered walks. Default: 8 for tempered; 1
+    for parni, a plain chain, and 8 once its chains disagree."""
+
     space: Annotated[str | None, Parameter(metavar="SPACE")] = None
     """The parents considered: "pc", "iterative" or "all", the space of an earlier run (FILE.nc), or a table of 0 and 1
     with the nodes as heading, rows in the same order (FILE.csv). Default: all up to 12 nodes, else "iterative"."""
@@ -173,6 +177,10 @@ class SamplingOptions:
                 raise UsageError(f"--{name} {value} belongs to --sampler parni, not to {self.sampler}")
             if value is not None:
                 settings[name] = _weights(value) if "=" in value else value
+        if self.rungs is not None:
+            if self.sampler not in ("parni", "tempered", None):
+                raise UsageError(f"--rungs {self.rungs} belongs to --sampler parni or tempered, not to {self.sampler}")
+            settings["rungs"] = self.rungs
         return None if self.sampler is None and not settings else named_sampler(self.sampler or "parni", **settings)
 
     def files(self) -> list[Path]:

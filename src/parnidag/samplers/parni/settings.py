@@ -57,8 +57,8 @@ class PARNI(Sampler):
     kappa
         η stays inside (κ, 1 − κ), so every edge is tried now and then. None: 0.01, or 1/n when that is smaller.
     moves
-        What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture (up to 12
-        nodes mostly PARNI's own, see docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
+        What an iteration is: ``"paper"`` for PARNI's own blocks alone, ``"mixed"`` for the default mixture (see
+        docs/adr/0010), or weights by move, such as ``{"parni": 0.5, "adr": 0.5}``. The
         moves are:
         {moves}
         Those marked "once" are made once in an iteration, the others about as often as PARNI evaluates neighbourhoods.
@@ -106,7 +106,8 @@ class PARNI(Sampler):
     @property
     def alternatives(self) -> list[str]:
         plain = self.kernel == "printed" or self.eta == "paper" or len(move_weights(self.moves)) == 1
-        return [*["samplers.PARNI() with its default moves"] * plain, "samplers.PartitionMCMC()"]
+        moves, ladders = "samplers.PARNI() with its default moves", "samplers.PARNI(rungs=8)"
+        return [*[moves] * plain, *[ladders] * (self.rungs == 1), "samplers.PartitionMCMC()"]
 
     @property
     def graphs_of_a_chain(self) -> int:
