@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.harness.study import Study
+from benchmarks.studies.agreement import AGREEMENT
 from benchmarks.studies.fifty import FIFTY
 from benchmarks.studies.laws import LAWS
 from benchmarks.studies.priors import PRIORS
@@ -17,5 +18,18 @@ from benchmarks.studies.table3 import TABLE3
 from benchmarks.studies.verdicts import VERDICTS
 
 STUDIES: dict[str, Study[Any]] = {
-    study.name: study for study in (TABLE1, TABLE2, TABLE3, PRIORS, LAWS, SKELETONS, FIFTY, SCALING, SPEED, VERDICTS)
+    study.name: study
+    for study in (
+        TABLE1,
+        TABLE2,
+        TABLE3,
+        PRIORS,
+        LAWS,
+        SKELETONS,
+        FIFTY,
+        SCALING,
+        SPEED,
+        VERDICTS,
+        AGREEMENT,
+    )
 }
