@@ -168,12 +168,20 @@ def test_chains_that_disagree_go_on_as_ladders(by_chains, tmp_path):
     assert "sampler=" not in posterior.report(tmp_path / "report.html").read_text().split("parnidag.sample(")[1][:300]
 
 
-def test_a_checkpoint_changes_nothing(by_chains, tmp_path):
+def test_a_checkpoint_changes_nothing(by_chains, tmp_path, monkeypatch):
     kept = tmp_path / "run.ckpt"
-    default(DENSE, sampler=PARNI(), checkpoint=kept)
-    resumed = default(DENSE, checkpoint=kept)  # as if stopped on the ladders
+    with monkeypatch.context() as stopped:  # before its ladders
+        stopped.setattr(api, "_worth_ladders", lambda run: None)
+        default(DENSE, checkpoint=kept)
+    resumed = default(DENSE, checkpoint=kept)
     assert_same_run(resumed, default(DENSE))
     assert_same_run(resumed, default(DENSE, checkpoint=kept))
+
+
+def test_a_run_whose_sampler_was_chosen_keeps_it(by_chains, tmp_path):
+    kept = tmp_path / "run.ckpt"
+    alone = default(DENSE, sampler=PARNI(), checkpoint=kept)
+    assert_same_run(alone, default(DENSE, checkpoint=kept))
 
 
 def test_chains_that_agree_do_not(by_chains):

@@ -196,7 +196,7 @@ def sample(
         store = stores.enter_context(closing(_draw_store(kept, wanted, chains)))
         file = store if kept is not None and isinstance(store, RunFile) else None
         saved = None if file is None else file.load("run")
-        by_default = sampler is None and not for_parni
+        by_default = sampler is None and not for_parni and (saved is None or saved.facts["by_default"])
         if sampler is None:
             sampler = _default_sampler(target, for_parni, saved)
         plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
@@ -222,7 +222,7 @@ def sample(
                 setup = interruptibly(partial(prepare, table, target, sampler, plan, starts, given, marginals, stages))
                 with stages("set-up of chains"):
                     logs = interruptibly(partial(first_logs, setup, plan))
-            writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, display.note)
+            writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, by_default, display.note)
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
             if by_default and (verdict := _worth_ladders(run)) is not None:

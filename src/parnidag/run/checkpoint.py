@@ -177,10 +177,17 @@ class Checkpointer:
 
     @staticmethod
     def of_run(
-        file: RunFile, setup: Setup, plan: Plan, run_identity: dict[str, Any], note: Callable[[str], None]
+        file: RunFile,
+        setup: Setup,
+        plan: Plan,
+        run_identity: dict[str, Any],
+        by_default: bool,
+        note: Callable[[str], None],
     ) -> Checkpointer:
+        """Return one for a run; `by_default` says that nobody chose its sampler, which may then be left for another."""
         facts, arrays = setup.bundle()
-        run = Bundle({"identity": run_identity, "draws": plan.draws, "setup": facts}, arrays)
+        whole = {"identity": run_identity, "draws": plan.draws, "by_default": by_default, "setup": facts}
+        run = Bundle(whole, arrays)
         return Checkpointer(file, {"run": run}, note)
 
     def ask(self) -> None:
