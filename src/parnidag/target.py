@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import comb
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from parnidag.kernels.dag import (
 )
 from parnidag.kernels.declare import first_numbers, named
 from parnidag.kernels.jit import entry
+from parnidag.kernels.joint_gains import binomials, find_joint_gains
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE, REQUIRED, Problem
 from parnidag.kernels.score_cache import hash_words, local_score, make_scratch
@@ -38,8 +40,10 @@ from parnidag.scores.base import Score, table_of
 
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 """Bounds on the number of cache records of a chain (64 bytes each)."""
+JOINT_SETS = 20_000
+"""Sets of one size that are looked at for what they gain together, for each node."""
 
-REMEMBERED = ("pair_gains", "set_sums")
+REMEMBERED = ("gains", "set_sums")
 """What a target keeps once it was computed, and does not take along to other processes."""
 
 
@@ -111,11 +115,26 @@ class Target:
             self.score.check(self.problem.table.content)
 
     @cached_property
-    def pair_gains(self) -> Floats:
-        """By how much the local log target of j rises when i becomes its only parent, [i, j]; −inf if not free."""
+    def gains(self) -> Floats:
+        """By how much the local log target of j rises with i as a parent, [i, j]: alone, or in a set that needs it.
+
+        Sets of several are for scores that see what parents do together only. −inf if the edge is not free.
+        """
         gains = np.full((self.n_nodes, self.n_nodes), -np.inf)
-        score_pairs(self.problem, self.empty_graph(), self.scratch(), gains)
+        largest = self.largest_joint
+        room = np.empty((2, comb(self.n_nodes - 1, largest)))
+        choose = binomials(self.n_nodes, largest)
+        find_joint_gains(self.problem, self.empty_graph(), self.scratch(), choose, room, gains)
         return gains
+
+    @property
+    def largest_joint(self) -> int:
+        """How many parents are looked at together: as many as make a number of sets that is soon done."""
+        n, largest = self.n_nodes, 1
+        if getattr(self.score, "joint", False):
+            while largest + 1 < n / 2 and comb(n - 1, largest + 1) <= JOINT_SETS:
+                largest += 1
+        return largest
 
     def scratch(self) -> Scratch:
         families = self.n_nodes * 2.0 ** min(self.n_nodes - 1, 40)
@@ -191,17 +210,6 @@ def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: i
     """Return the local log target of `node` given the first `degree` entries of the scratch array `family`."""
     dag: Dag = open_dag(problem, graph, scratch)
     return local_score(dag, node, degree)
-
-
-@entry
-def score_pairs(problem: Problem, graph: GraphArrays, scratch: Scratch, gains: Floats) -> None:
-    dag: Dag = open_dag(problem, graph, scratch)
-    for j in range(dag.n):
-        alone = local_score(dag, int64(j), int64(0))
-        for i in range(dag.n):
-            if dag.status[i, j] == FREE:
-                dag.family[0] = i
-                gains[i, j] = local_score(dag, int64(j), int64(1)) - alone
 
 
 @entry

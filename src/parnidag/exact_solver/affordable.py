@@ -16,7 +16,7 @@ from parnidag.target import Target
 MOST_SECONDS = 20.0
 """About what chains of some twenty nodes take, search and all."""
 CHECK_SECONDS = 7.0
-"""What the check of a run may take: parity of 16 discrete columns, which chains do not see, is within it."""
+"""What the check of a run may take: 16 discrete columns are within it."""
 WALKED, FACTORISED, COMPILED, CALLED = 2e-7, 4e-6, 1.2e-5, 3e-4
 """Seconds to score a parent set: in a walk through all sets, by a factorisation of its own, by a compiled function on
 a table of some thousand rows, and by a function in Python."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 from parnidag._util.checks import is_number
 from parnidag.data.table import Data
@@ -30,6 +30,9 @@ class Score(ABC):
     A subclass says in `by_pattern` what it makes of the data. It is told there which rows each node may use, so that
     no score can overlook interventions; `table` cannot be overridden.
     """
+
+    joint: ClassVar[bool] = False
+    """Are there parents that explain a node together, and not at all alone, and is a score quick to compute?"""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class BDeu(Score):
     ess
         Equivalent sample size; with more, denser graphs score better.
     """
+
+    joint: ClassVar[bool] = True
 
     ess: float = 1.0
 

@@ -43,9 +43,12 @@ def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int |
     """Return a symmetric matrix of pairs: the PC skeleton where its tests suit data and score.
 
     They test linear relations or tables of counts, in rows that nobody interfered with. Otherwise two nodes are near
-    when one of them explains the other better than nothing does.
+    when one of them explains the other better than nothing does. Parents that explain a node only together are near
+    each other and the node, whatever tests of pairs say.
     """
-    if pc_fits(data, target):
-        return pc(data, alpha=alpha, max_conditioning=max_conditioning).adjacency
-    helps = target.pair_gains > 0.0
-    return np.asarray(helps | helps.T)
+    helps = target.gains > 0.0
+    near = np.asarray(helps | helps.T)
+    if not pc_fits(data, target):
+        return near
+    skeleton = pc(data, alpha=alpha, max_conditioning=max_conditioning).adjacency
+    return skeleton | near if target.largest_joint > 1 else skeleton

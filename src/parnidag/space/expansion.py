@@ -172,7 +172,7 @@ def restarted(tables: CandidateTables, peaks: Floats, seed: int, stream: int) ->
 def strongest(target: Target, considered: NDArray[np.bool_], used: Adjacency | None, most: int) -> NDArray[np.bool_]:
     """Return at most `most` considered parents of each node: neighbours in the graph `used`, then by their gains."""
     used = np.zeros_like(considered) if used is None else used | used.T
-    ranked = np.lexsort((-target.pair_gains, ~used, ~considered), axis=0)
+    ranked = np.lexsort((-target.gains, ~used, ~considered), axis=0)
     rank = np.empty_like(ranked)
     np.put_along_axis(rank, ranked, np.arange(len(ranked))[:, None], axis=0)
     return np.asarray(considered & (rank < most))
