@@ -5,6 +5,8 @@
 2. The candidates of all chains are closed together, and each chain searches again from random orders.
 3. From the best graph found, it runs the mixture of moves for a short while, which reaches what no search space holds,
    and then climbs greedily.
+4. Every second chain is then sent away: it walks where the likelihood is almost flat, and cools slowly to a place of
+   its own. All searches may end in one mode; chains that were driven out of it show whether there are others.
 
 Chains use different random numbers throughout, so that their agreement means something; what they share is the skeleton
 and, from step 2 on, what to consider. The candidates of all of them together become the search space of the run. The
@@ -28,6 +30,7 @@ from parnidag.kernels.types import Floats
 from parnidag.samplers.base import Chain, new_chain
 from parnidag.samplers.parni.adaptation import make_parni
 from parnidag.samplers.parni.mixture import advance_chain, make_mixture
+from parnidag.scores.custom import OwnScore
 from parnidag.space.expansion import (
     STREAMS,
     candidate_limit,
@@ -52,9 +55,13 @@ OFTEN = 0.02
 """An edge that was there in this share of the iterations becomes a candidate."""
 COLD = 0.02
 """Temperature of the greedy climb."""
+HOTTEST, HOT_STAGES, COOLING_STAGES = 0.1, 3, 8
+"""Power of the likelihood where chains are driven out of a mode, for so many stages, and the stages back to 1."""
+STAGE_STEPS_A_NODE = 80
 MIXED = {"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.2, "regroup": 0.1}
 GREEDY = {"adr": 0.6, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.1}
-"""The climb does without regrouping: its tables know nothing of temperatures."""
+ANNEALED = {"adr": 0.4, "exchange": 0.3, "swap_parent": 0.1, "node_swap": 0.2}
+"""Climbing and cooling do without regrouping: its tables know nothing of temperatures."""
 CLIMB_KEY = 4
 """Keeps the random numbers of climbs apart from those of searches."""
 
@@ -86,6 +93,12 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     began = time.perf_counter()
     everything = holds_everything(target, considered)
 
+    def apart(graphs: list[Adjacency], tables: CandidateTables) -> list[Adjacency]:
+        """Send every second chain away; the others stay at the best that is known."""
+        return side_by_side(
+            lambda chain: annealed(target, tables, graphs[chain], seed, chain) if chain % 2 else graphs[chain], chains
+        )
+
     def grow(chain: int) -> SearchSpace:
         return expand(target, considered, seed=seed, closing=not everything, stream=chain)
 
@@ -93,9 +106,8 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     spaces = side_by_side(grow, chains if alone else 1)
     graphs = [space.best for space in spaces if space.best is not None]
     if everything:
-        return Initial(
-            graphs, max(spaces, key=lambda space: -np.inf if space.log_posterior is None else space.log_posterior)
-        )
+        best_space = max(spaces, key=lambda space: -np.inf if space.log_posterior is None else space.log_posterior)
+        return Initial(apart(graphs, build_tables(target, considered, plus_one=False)), best_space)
     tables = build_tables(target, shared_candidates(target, considered, graphs), plus_one=False)
     peaks = best_inside(tables)
 
@@ -114,7 +126,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     used = np.logical_or.reduce([graph | graph.T for graph in graphs]) | seen | seen.T
     wider = strongest(target, (together | used) & (target.problem.status == FREE), used, candidate_limit(target))
     return Initial(
-        graphs,
+        apart(graphs, tables),
         SearchSpace(target.names, wider, best.graph, best.score, spaces[0].rounds, time.perf_counter() - began),
         (seen,),
     )
@@ -149,6 +161,19 @@ def climb(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, 
     top = np.asarray(climber.graph.position != ABSENT)
     seen = walker.graph.visits / walker.iteration
     return max((Climb(found, target.log_posterior(found), seen) for found in (met, top)), key=lambda one: one.score)
+
+
+def annealed(target: Target, tables: CandidateTables, graph: Adjacency, seed: int, chain: int) -> Adjacency:
+    """Drive a graph out of its mode by a likelihood that is almost flat, and let it cool to a place of its own."""
+    if target.n_nodes > MANY_NODES or isinstance(target.score, OwnScore):
+        return graph  # that would take long
+    cooling = np.geomspace(HOTTEST, 1.0, COOLING_STAGES)
+    for part, power in enumerate([*[HOTTEST] * HOT_STAGES, *cooling], start=2):
+        warmer = target.with_likelihood_to_the(float(power))
+        walker = walker_at(warmer, graph, tables, ANNEALED, (seed, chain, part))
+        advance_chain(warmer, walker, STAGE_STEPS_A_NODE * target.n_nodes)
+        graph = np.asarray(walker.graph.position != ABSENT)
+    return graph
 
 
 def walker_at(
