@@ -14,7 +14,7 @@ from parnidag.kernels.dag import ABSENT
 from parnidag.kernels.problem import FORBIDDEN, FREE
 from parnidag.samplers.base import new_chain
 from parnidag.samplers.parni import start as initial
-from parnidag.samplers.parni.start import Climb, climb, initialise, shared_candidates, walker_at
+from parnidag.samplers.parni.start import Climb, annealed, climb, initialise, shared_candidates, walker_at
 from parnidag.space import expansion, search
 from parnidag.tables.all_sets import all_local_scores
 from parnidag.tables.build import build_tables
@@ -322,6 +322,37 @@ def test_edges_that_the_mixture_met_often_become_candidates(monkeypatch):
     without = initialise(target, nothing(target), 1, 2)
     assert not without.seen[0].any()
     assert without.space.considered.sum() < found.space.considered.sum()
+
+
+def always_kept(target, graph, chains=20):
+    """Edges of a graph that no chain lost when it was sent away."""
+    tables = build_tables(target, free(target), plus_one=False)
+    return np.logical_and.reduce([graph, *(annealed(target, tables, graph, 1, chain) for chain in range(chains))]).sum()
+
+
+def test_chains_that_are_sent_away_leave_their_mode(monkeypatch):
+    target = target_of(10, 35, 1000, 2)
+    best = initialise(target, free(target), 1, 1).graphs[0]
+    assert always_kept(target, best) < 0.2 * best.sum()
+    monkeypatch.setattr(initial, "HOTTEST", 0.999)  # a walk that is not heated stays where it is
+    assert always_kept(target, best) > 0.7 * best.sum()
+
+
+@pytest.mark.parametrize("considered", [free, nothing], ids=["all parents", "none but those found"])
+def test_every_second_chain_is_sent_away(considered):
+    target = target_of(10, 35, 1000, 2, CONSTRAINED)
+    found, again = (initialise(target, considered(target), 1, 5) for _ in range(2))
+    for graph in found.starts:
+        assert_allowed(target, graph)
+    assert all(map(np.array_equal, found.starts, again.starts))
+    assert [np.array_equal(*pair) for pair in zip(found.starts, found.graphs, strict=True)] == [True, False] * 2 + [True]
+
+
+def test_slow_scores_and_very_many_nodes_are_spared_that(monkeypatch):
+    monkeypatch.setattr(initial, "MANY_NODES", 7)
+    target = target_of(8, 12, 40, 1)
+    graph = nothing(target)
+    assert annealed(target, build_tables(target, free(target), plus_one=False), graph, 1, 1) is graph
 
 
 def test_walkers_make_the_given_moves_alone():

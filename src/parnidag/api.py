@@ -121,8 +121,8 @@ def sample(
         it has grown. None: all parents up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR,
         MC3 and Tempered have no space.
     start
-        Where chains start. None: each at the best graph of a search of its own (ADR and MC3 at the graph without
-        edges, Tempered at random). ``"empty"`` for the graph without edges (but those required), a DAG in any form that
+        Where chains start. None: each at the best graph of a search of its own, from which PARNI drives every second
+        one away by a likelihood that is almost flat (ADR and MC3 at the graph without edges, Tempered at random). ``"empty"`` for the graph without edges (but those required), a DAG in any form that
         `as_graph` reads, such as ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a
         `networkx.DiGraph`, a list of one graph for each chain, or an earlier `Posterior`, whose last draws are taken.
         Chains that start from the same good graph agree for that reason alone: convergence is better judged from

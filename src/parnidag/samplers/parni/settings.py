@@ -124,7 +124,7 @@ class PARNI(Sampler):
         considered, given, chains = asked.considered, asked.given, asked.chains
         if considered is None:
             considered = np.asarray((target.problem.status == FREE) & (target.n_nodes <= FEW_NODES))
-        found = Initial([])
+        found = Initial([], [])
         if chains or not (given or holds_everything(target, considered)):
             with asked.stages("initialiser"):
                 found = initialise(target, considered, asked.seed, max(chains, 1))
@@ -133,11 +133,11 @@ class PARNI(Sampler):
         tables = None
         if TABLED & move_weights(self.moves, target.n_nodes).keys():
             with asked.stages("tables"):
-                candidates = shared_candidates(target, considered, [*found.graphs, *found.seen])
+                candidates = shared_candidates(target, considered, [*found.graphs, *found.starts, *found.seen])
                 tables = build_tables(target, candidates, plus_one=False)
         with asked.stages("warm start"):
             warm = warm_start(target, self._kappa(target.n_nodes), considered)
-        prepared = Prepared(considered, tables, warm, None if given else found.space, found.graphs[:chains] or None)
+        prepared = Prepared(considered, tables, warm, None if given else found.space, found.starts[:chains] or None)
         with asked.stages("rungs"):
             return self.restored(target, prepared)
 

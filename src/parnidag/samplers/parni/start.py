@@ -55,7 +55,7 @@ OFTEN = 0.02
 """An edge that was there in this share of the iterations becomes a candidate."""
 COLD = 0.02
 """Temperature of the greedy climb."""
-HOTTEST, HOT_STAGES, COOLING_STAGES = 0.1, 3, 8
+HOTTEST, HOT_STAGES, COOLING_STAGES = 0.1, 3, 16
 """Power of the likelihood where chains are driven out of a mode, for so many stages, and the stages back to 1."""
 STAGE_STEPS_A_NODE = 80
 MIXED = {"adr": 0.4, "exchange": 0.2, "swap_parent": 0.1, "node_swap": 0.2, "regroup": 0.1}
@@ -69,7 +69,9 @@ CLIMB_KEY = 4
 @dataclass(frozen=True)
 class Initial:
     graphs: list[Adjacency]
-    """For every chain where it starts."""
+    """For every chain the best graph that it found."""
+    starts: list[Adjacency]
+    """Where it starts: there, or where it was sent to."""
     space: SearchSpace | None = None
     """The candidates of all chains together, with the best graph of all."""
     seen: tuple[Adjacency, ...] = ()
@@ -107,7 +109,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     graphs = [space.best for space in spaces if space.best is not None]
     if everything:
         best_space = max(spaces, key=lambda space: -np.inf if space.log_posterior is None else space.log_posterior)
-        return Initial(apart(graphs, build_tables(target, considered, plus_one=False)), best_space)
+        return Initial(graphs, apart(graphs, build_tables(target, considered, plus_one=False)), best_space)
     tables = build_tables(target, shared_candidates(target, considered, graphs), plus_one=False)
     peaks = best_inside(tables)
 
@@ -126,6 +128,7 @@ def initialise(target: Target, considered: Adjacency, seed: int, chains: int) ->
     used = np.logical_or.reduce([graph | graph.T for graph in graphs]) | seen | seen.T
     wider = strongest(target, (together | used) & (target.problem.status == FREE), used, candidate_limit(target))
     return Initial(
+        graphs,
         apart(graphs, tables),
         SearchSpace(target.names, wider, best.graph, best.score, spaces[0].rounds, time.perf_counter() - began),
         (seen,),
