@@ -41,7 +41,7 @@ class Case:
 
     def exchange(self, pair):
         a, b = (at[key]() for at, key in zip(self.at, pair, strict=True))
-        rungs.trade(a, b, rungs.Trade(np.zeros((3, 3), np.int32), np.zeros(3, np.int64), np.zeros((2, 3))))
+        rungs.trade(a, b, rungs.Trade(np.zeros((3, 3), np.int32), np.zeros(3, np.int64), np.zeros((2, 3))), 0.0)
         reached = key_of(a), key_of(b)
         stale = max(
             abs(dag.log_posterior - scores[key]) + abs(dag.local.sum() - scores[key])

@@ -21,14 +21,13 @@ from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning, TerminatedError, WorkersLostError
-from parnidag.exact_solver.affordable import check_of_chains, solution_if_affordable, tables_are_affordable
-from parnidag.exact_solver.draws import draw_graphs
+from parnidag.exact_solver.affordable import answer_if_affordable, check_of_chains, tables_are_affordable
+from parnidag.exact_solver.over_levels import Answer, add_up_levels
 from parnidag.exact_solver.size import check_size
-from parnidag.exact_solver.sums import Solution, add_up, bounded
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
 from parnidag.priors.edge_prior import EdgePrior
-from parnidag.results.assemble import record_of_run, record_of_solution, software
+from parnidag.results.assemble import record_of_answer, record_of_run, software
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
 from parnidag.results.prior_marginals import prior_marginals
@@ -49,7 +48,6 @@ from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
 from parnidag.scores.custom import OwnScore
 from parnidag.space.read import as_space
-from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
 MOST_EXACT_DRAWS = 1e9
@@ -122,11 +120,11 @@ def sample(
         MC3 and Tempered have no space.
     start
         Where chains start. None: each at the best graph of a search of its own, from which PARNI drives every second
-        one away by a likelihood that is almost flat (ADR and MC3 at the graph without edges, Tempered at random). ``"empty"`` for the graph without edges (but those required), a DAG in any form that
-        `as_graph` reads, such as ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a
-        `networkx.DiGraph`, a list of one graph for each chain, or an earlier `Posterior`, whose last draws are taken.
-        Chains that start from the same good graph agree for that reason alone: convergence is better judged from
-        different starts.
+        one away by a likelihood that is almost flat (ADR and MC3 at the graph without edges, Tempered at random).
+        ``"empty"`` for the graph without edges (but those required), a DAG in any form that `as_graph` reads, such as
+        ``posterior.best``, an adjacency matrix with [i, j] meaning i → j or a `networkx.DiGraph`, a list of one graph
+        for each chain, or an earlier `Posterior`, whose last draws are taken. Chains that start from the same good
+        graph agree for that reason alone: convergence is better judged from different starts.
     draws
         Stored draws of each chain. Edge probabilities average over every iteration after tuning, not only these. Of an
         exact result, ``draws * chains`` independent graphs are stored.
@@ -268,7 +266,8 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
     """
     if saved is not None:
         is_for_parni = json.loads(saved.facts["identity"]["sampler"])["name"] != "Tempered"
-    return PARNI() if is_for_parni or not tables_are_affordable(target) else Tempered()
+    few = target.levels is None and tables_are_affordable(target)
+    return Tempered() if few and not is_for_parni else PARNI()
 
 
 def _note_score(display: Progress, score: Score | str | None, target: Target) -> None:
@@ -280,11 +279,11 @@ def _exactly_if_affordable(target: Target, draws: int, chains: int, seed: int, d
     """Add up all graphs if that is cheap, and draw as many graphs as chains would have."""
     began = time.perf_counter()
     display.stage("sum over all graphs")
-    solution = interruptibly(partial(solution_if_affordable, target))
-    if solution is None:
+    answer = interruptibly(partial(answer_if_affordable, target))
+    if answer is None:
         return None
     display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact; name a sampler for chains")
-    return interruptibly(partial(_posterior_of_solution, target, solution, draws, chains, seed, began))
+    return interruptibly(partial(_posterior_of_answer, target, answer, draws, chains, seed, began))
 
 
 def _plan(
@@ -410,14 +409,13 @@ def exact(
     table = as_data(data)
     check_size(table.n_nodes)
     target = _target(table, score, prior)
-    sets = AllSets.of(target).sums
-    return _posterior_of_solution(target, add_up(sets, bounded(sets)), draws, 1, seed, began)
+    answer = add_up_levels(target)
+    assert answer is not None
+    return _posterior_of_answer(target, answer, draws, 1, seed, began)
 
 
-def _posterior_of_solution(
-    target: Target, solution: Solution, draws: int, chains: int, seed: int, began: float
-) -> Posterior:
-    graphs = draw_graphs(solution, chains * draws, seed)
+def _posterior_of_answer(target: Target, answer: Answer, draws: int, chains: int, seed: int, began: float) -> Posterior:
+    graphs, levels = answer.draw(chains * draws, seed)
     settings = {
         "version": __version__,
         "versions": software(),
@@ -426,9 +424,9 @@ def _posterior_of_solution(
         "draws": draws,
         "chains": chains,
         "seed": seed,
-        "cancellation": solution.cancellation,
+        "cancellation": answer.cancellation,
     }
-    record = record_of_solution(target, solution, graphs, chains, settings, _prior_marginals(target))
+    record = record_of_answer(target, answer, graphs, levels, chains, settings, _prior_marginals(target))
     settings["timings"] = {"exact": time.perf_counter() - began}
     return Posterior(record)
 

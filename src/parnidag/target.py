@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,10 +30,10 @@ from parnidag.kernels.dag import (
     recompute_log_posterior,
 )
 from parnidag.kernels.declare import first_numbers, named
-from parnidag.kernels.jit import entry
+from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.joint_gains import binomials, find_joint_gains
 from parnidag.kernels.lazy_zeros import lazy_zeros
-from parnidag.kernels.problem import FREE, REQUIRED, Problem
+from parnidag.kernels.problem import FREE, REQUIRED, Problem, ScoreTable
 from parnidag.kernels.score_cache import hash_words, local_score, make_scratch
 from parnidag.kernels.types import Floats, int64
 from parnidag.priors.edge_prior import EdgePrior
@@ -43,18 +44,46 @@ SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 JOINT_SETS = 20_000
 """Sets of one size that are looked at for what they gain together, for each node."""
 
-REMEMBERED = ("gains", "set_sums")
+REMEMBERED = ("gains", "set_sums", "known_levels", "known_tables")
 """What a target keeps once it was computed, and does not take along to other processes."""
 
 
 @dataclass(frozen=True)
+class Levels:
+    """The values that are learned along with the graph: a target for each, and how probable they are beforehand.
+
+    A level is a number k·H + l: value k of the score's field and value l of the edge odds, of which there are H.
+    """
+
+    tables: tuple[ScoreTable, ...]
+    """The data under each value of the score's field."""
+    shifts: Floats
+    """What each value of the odds adds to the log odds of every edge, beside those of the first."""
+    offsets: Floats
+    """Log prior weight of every level, with what it gives to all graphs alike (score values × odds)."""
+
+    @property
+    def count(self) -> int:
+        return self.offsets.size
+
+    def tempered(self, temperature: float) -> Levels:
+        return replace(self, tables=tuple(table.tempered(temperature) for table in self.tables))
+
+
+@dataclass(frozen=True)
 class Target:
-    """The posterior over graphs, up to its normalising constant, for given data, score and prior."""
+    """The posterior over graphs, up to its normalising constant, for given data, score and prior.
+
+    If values are learned along with the graph, it is the joint posterior of graph and values at one `level` of theirs,
+    and `at` gives it at others.
+    """
 
     names: tuple[str, ...]
     problem: Problem
     settings: dict[str, object]
     score: Score
+    levels: Levels | None = None
+    level: int = 0
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in REMEMBERED}
@@ -62,10 +91,33 @@ class Target:
     def __setstate__(self, state: dict[str, object]) -> None:
         """Arrive in another process, where compiled functions have other addresses."""
         self.__dict__.update(state)
-        table = self.problem.table
-        if table.function != NO_FUNCTION:
-            here = table._replace(function=int64(self.score.function()))
-            self.__dict__["problem"] = self.problem._replace(table=here)
+        if self.problem.table.function == NO_FUNCTION:
+            return
+        here = int64(self.score.function())
+        self.__dict__["problem"] = self.problem._replace(table=self.problem.table._replace(function=here))
+        if self.levels is not None:
+            tables = tuple(table._replace(function=here) for table in self.levels.tables)
+            self.__dict__["levels"] = replace(self.levels, tables=tables)
+
+    def at(self, level: int) -> Target:
+        """Return the joint posterior at another level; it is made once, since chains return to it."""
+        if self.levels is None or level == self.level:
+            return self
+        known = self.__dict__.setdefault("known_levels", {self.level: self})
+        if level not in known:
+            k, l = divmod(level, self.levels.shifts.size)
+            shift = float(self.levels.shifts[l] - self.levels.shifts[self.level % self.levels.shifts.size])
+            odds = self.problem.log_odds
+            if shift != 0.0:
+                odds = odds + shift * ~np.eye(self.n_nodes, dtype=bool)
+            problem = self.problem._replace(
+                table=self.levels.tables[k], log_odds=odds, offset=float(self.levels.offsets[k, l])
+            )
+            made = replace(self, problem=problem, level=level)
+            made.__dict__["known_levels"] = known
+            known[level] = made
+        found: Target = known[level]
+        return found
 
     @staticmethod
     def build(data: Data, score: Score, prior: EdgePrior) -> Target:
@@ -73,13 +125,17 @@ class Target:
         if n > MOST_NODES:
             raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
         resolved = prior.resolve(data.names)
+        variants = score.variants(n) if isinstance(score, Score) else [score]
+        tables = tuple(table_of(variant, data) for variant in variants)
+        offsets = resolved.log_weights - math.log(len(tables)) + np.zeros((len(tables), 1))
         problem = Problem(
-            table=table_of(score, data),
+            table=tables[0],
             log_odds=resolved.log_odds,
             status=resolved.status,
             free=arcs_of(resolved.status == FREE),
             words=hash_words(n),
             max_parents=int64(resolved.max_parents),
+            offset=float(offsets[0, 0]),
         )
         settings: dict[str, object] = {
             "n_rows": data.n_rows,
@@ -90,7 +146,9 @@ class Target:
         if data.has_interventions:
             set_rows = data.set_rows()
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
-        return Target(data.names, problem, settings, score)
+        levels = Levels(tables, resolved.shifts, offsets) if offsets.size > 1 else None
+        target = Target(data.names, problem, settings, score, levels)
+        return target.at(offsets.size // 2)
 
     @property
     def n_nodes(self) -> int:
@@ -170,11 +228,13 @@ class Target:
             problem=self.problem._replace(
                 table=self.problem.table.tempered(temperature), log_odds=self.problem.log_odds / temperature
             ),
+            levels=None,
         )
 
     def with_likelihood_to_the(self, power: float) -> Target:
         """Return the target with the likelihood raised to a power, and the prior as it is."""
-        return replace(self, problem=self.problem._replace(table=self.problem.table.tempered(1.0 / power)))
+        problem = self.problem._replace(table=self.problem.table.tempered(1.0 / power))
+        return replace(self, problem=problem, levels=None if self.levels is None else self.levels.tempered(1.0 / power))
 
     def check_graph(self, adjacency: Adjacency, argument: str) -> None:
         for wrong, word in (
@@ -210,6 +270,34 @@ def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: i
     """Return the local log target of `node` given the first `degree` entries of the scratch array `family`."""
     dag: Dag = open_dag(problem, graph, scratch)
     return local_score(dag, node, degree)
+
+
+@entry
+def score_graph(problem: Problem, graph: GraphArrays, scratch: Scratch) -> float:
+    """Return the log posterior of the graph that a chain stands at under a problem that need not be the chain's."""
+    dag: Dag = open_dag(problem, graph, scratch)
+    total = dag.offset
+    for j in range(dag.n):
+        total += present_score(dag, int64(j))
+    return total
+
+
+@entry
+def score_anew(problem: Problem, graph: GraphArrays, scratch: Scratch) -> None:
+    """Compute the local scores of a chain's graph again, under another problem than before."""
+    dag: Dag = open_dag(problem, graph, scratch)
+    for j in range(dag.n):
+        dag.local[j] = present_score(dag, int64(j))
+    recompute_log_posterior(dag)
+    close_dag(dag, graph)
+
+
+@kernel
+def present_score(dag: Dag, node: int) -> float:
+    """Compute the local log target of a node with the parents it has."""
+    for k in range(dag.degree[node]):
+        dag.family[k] = dag.parents[node, k]
+    return local_score(dag, node, dag.degree[node])
 
 
 @entry

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import comb
 
 from parnidag.errors import ParnidagError
+from parnidag.exact_solver.over_levels import Answer, add_up_levels
 from parnidag.exact_solver.size import MAX_NODES, SECONDS_PER_TERM
 from parnidag.exact_solver.sums import Solution, add_up, bounded, count_terms
 from parnidag.kernels.by_address import NO_FUNCTION
@@ -13,6 +14,8 @@ from parnidag.scores.custom import OwnScore, PythonScore
 from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
+USUAL_LEVELS = 5
+"""Of the values that are learned along with the graph so many are usually added up."""
 MOST_SECONDS = 20.0
 """About what chains of some twenty nodes take, search and all."""
 CHECK_SECONDS = 7.0
@@ -38,15 +41,25 @@ def seconds_per_set(target: Target) -> float:
     return CALLED if isinstance(target.score, PythonScore) else COMPILED
 
 
-def solution_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> Solution | None:
-    """Add up all graphs, unless that takes too long."""
-    if not tables_are_affordable(target, most_seconds):
+def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> Answer | None:
+    """Add up all graphs, unless that takes too long: at one level, or at all those together that matter."""
+    left, levels = most_seconds, 1 if target.levels is None else min(target.levels.count, USUAL_LEVELS)
+    if not tables_are_affordable(target, most_seconds / levels):
         return None
-    sets = AllSets.of(target).sums
-    completions = bounded(sets)
-    if count_terms(completions) * SECONDS_PER_TERM > most_seconds:
-        return None
-    return add_up(sets, completions)
+
+    def solve_at(at: Target) -> Solution | None:
+        nonlocal left, levels
+        sets = AllSets.of(at).sums
+        if target.levels is not None:
+            at.__dict__.pop("set_sums", None)  # nobody else will ask for them
+        completions = bounded(sets)
+        seconds = count_terms(completions) * SECONDS_PER_TERM
+        if seconds * levels > left:
+            return None
+        left, levels = left - seconds, max(levels - 1, 1)
+        return add_up(sets, completions)
+
+    return add_up_levels(target, solve_at)
 
 
 def check_of_chains(target: Target) -> Floats | None:
@@ -57,7 +70,7 @@ def check_of_chains(target: Target) -> Floats | None:
     if isinstance(target.score, OwnScore):
         return None
     try:
-        solution = solution_if_affordable(target, CHECK_SECONDS)
+        answer = answer_if_affordable(target, CHECK_SECONDS)
     except (ParnidagError, MemoryError):
         return None
-    return None if solution is None else solution.edge_probabilities
+    return None if answer is None else answer.edge_probabilities

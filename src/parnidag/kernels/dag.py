@@ -288,7 +288,7 @@ def settle_counts(dag: Dag) -> None:
 @kernel
 def recompute_log_posterior(dag: Dag) -> None:
     """Sum the local scores afresh, so that rounding does not pile up over millions of moves."""
-    total = 0.0
+    total = dag.offset
     for j in range(dag.n):
         total += dag.local[j]
     dag.log_posterior = total

@@ -74,6 +74,8 @@ class Problem(NamedTuple):
     words: Words
     """Words that hash a node (row 1) and its set of parents (row 0), see `score_cache.hash_words`."""
     max_parents: int
+    offset: float = 0.0
+    """What every graph has beside its local scores: the log prior weight of values that are learned along with it."""
 
 
 def gaussian_table(

@@ -38,7 +38,11 @@ class ResolvedPrior:
     max_parents: int
     """The most parents a node may have."""
     h: float
-    """The odds weight in use."""
+    """The odds weight in use; the first of several."""
+    shifts: NDArray[np.float64]
+    """What each odds weight adds to the log odds of every edge: 0, and more if there are several."""
+    log_weights: NDArray[np.float64]
+    """Log prior weight of each, with what it gives to all graphs alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +150,7 @@ class EdgePrior:
             )
         log_odds = extra + (math.log(h) - math.log1p(-h))
         np.fill_diagonal(log_odds, 0.0)
-        return ResolvedPrior(log_odds, status, max_parents, h)
+        return ResolvedPrior(log_odds, status, max_parents, h, np.zeros(1), np.zeros(1))
 
     def _masks(self, nodes: Nodes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         return nodes.matrix(self.forbidden, "forbidden") != 0, nodes.matrix(self.required, "required") != 0

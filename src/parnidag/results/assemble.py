@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._version import __version__
-from parnidag.exact_solver.sums import Solution
+from parnidag.exact_solver.over_levels import Answer
 from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
 from parnidag.kernels.declare import named
 from parnidag.results.record import RunRecord, pack_graphs, pack_store
@@ -170,10 +170,11 @@ def _statistics(run: Run) -> dict[str, NDArray[np.float64]]:
     return {name: np.array([figures.get(name, np.nan) for figures in by_chain]) for name in sorted(names)}
 
 
-def record_of_solution(
+def record_of_answer(
     target: Target,
-    solution: Solution,
+    answer: Answer,
     graphs: NDArray[np.bool_],
+    levels: NDArray[np.int64],
     chains: int,
     settings: dict[str, Any],
     prior: NDArray[np.float64],
@@ -183,22 +184,24 @@ def record_of_solution(
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])
     index, offsets, edges = pack_graphs(flat, np.cumsum([code.size for code in codes], dtype=np.int64))
-    unique_scores = np.array([target.log_posterior(adjacency_from_codes(edges[a:b], n)) for a, b in pairwise(offsets)])
-    scores = unique_scores[index] if index.size else np.zeros(0)
-    best = int(unique_scores.argmax()) if index.size else None
+    known = [adjacency_from_codes(edges[a:b], n) for a, b in pairwise(offsets)]
+    pairs, place = np.unique(np.stack([index, levels]), axis=1, return_inverse=True)
+    by_pair = np.array([target.at(int(level)).log_posterior(known[graph]) for graph, level in pairs.T])
+    scores = by_pair[place.ravel()] if index.size else np.zeros(0)
+    best = int(pairs[0, by_pair.argmax()]) if index.size else None
     return RunRecord(
         nodes=target.names,
         log_posterior=scores.reshape(chains, -1),
         graph_index=index.reshape(chains, -1),
         graph_offsets=offsets,
         graph_edges=edges,
-        edge_codes=np.flatnonzero(solution.edge_probabilities > 0).astype(np.int32),
-        batch_counts=np.zeros((chains, 0, int((solution.edge_probabilities > 0).sum())), np.int64),
+        edge_codes=np.flatnonzero(answer.edge_probabilities > 0).astype(np.int32),
+        batch_counts=np.zeros((chains, 0, int((answer.edge_probabilities > 0).sum())), np.int64),
         batch_iterations=np.zeros((chains, 0), np.int64),
         best_edges=np.zeros(0, np.int32) if best is None else edges[offsets[best] : offsets[best + 1]],
-        best_log_posterior=float("nan") if best is None else float(unique_scores[best]),
+        best_log_posterior=float("nan") if best is None else float(by_pair.max()),
         settings=settings,
-        exact_probabilities=solution.edge_probabilities,
+        exact_probabilities=answer.edge_probabilities,
         prior_probabilities=prior,
-        log_evidence=solution.log_total,
+        log_evidence=answer.log_total,
     )

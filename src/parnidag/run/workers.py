@@ -28,6 +28,7 @@ from parnidag.kernels.dag import Scratch
 from parnidag.run.chain_log import take_draws
 from parnidag.run.draws import Block
 from parnidag.samplers.base import Chain, Prepared, Sampler
+from parnidag.samplers.levels import advance_on_levels
 from parnidag.samplers.state import chain_state, restored_chain
 from parnidag.target import Target
 
@@ -114,7 +115,7 @@ def run_segment(work: Work, chain: Chain, steps: int) -> Segment:
     blocks: list[Block] = []
     done = 0
     while done < steps:
-        made = work.sampler.advance(work.target, chain, steps - done)
+        made = advance_on_levels(work.sampler, work.target, chain, steps - done)
         done += made
         block = take_draws(chain)
         if block is not None:

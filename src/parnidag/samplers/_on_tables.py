@@ -6,6 +6,7 @@ independently of the others.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -88,6 +89,11 @@ class DrawingSampler(SamplerOnTables):
 
     def default_thin(self, n_nodes: int) -> int:
         return max(500, 10 * n_nodes)
+
+    def steps_a_level(self, target: Target) -> int:
+        """Values that are learned depend on the graph drawn last, so they are drawn right after it."""
+        every = int(self.interval(target))
+        return math.ceil(super().steps_a_level(target) / every) * every
 
     def interval(self, target: Target) -> int:
         """Return the iterations between drawn graphs."""

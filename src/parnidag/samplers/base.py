@@ -20,6 +20,7 @@ from parnidag.kernels.declare import named
 from parnidag.kernels.random import random_state
 from parnidag.kernels.recorder import ChainArrays, RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
+from parnidag.samplers.levels import FEWEST_STEPS, STEPS_A_NODE
 from parnidag.space.search_space import SearchSpace
 from parnidag.tables.all_sets import AllSets
 from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables
@@ -71,6 +72,10 @@ class Chain:
     """The search space, if the sampler has one; shared by all chains and never written to."""
     sets: AllSets | None = None
     """All parent sets, if the sampler has them; shared likewise."""
+    level: int = 0
+    """At which of the values that are learned along with the graph the chain stands, see `samplers.levels`."""
+    level_draws: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """How often each of them was drawn; empty if nothing is learned."""
     rungs: tuple[Rung, ...] = ()
     """Of a ladder: the chains that walk on flatter versions of the posterior."""
     counts: Any = None
@@ -84,7 +89,13 @@ class Chain:
         return self._scratch
 
     def parts(self, target: Target) -> ChainArrays:
-        return ChainArrays(target.problem, self.graph, self.scratch(target), self.recorder)
+        return ChainArrays(target.at(self.level).problem, self.graph, self.scratch(target), self.recorder)
+
+    def forget(self) -> None:
+        """Forget remembered scores: they are of another level."""
+        if self._scratch is not None:
+            self._scratch.cache["owner"] = 0
+            self._scratch.direct.fill(np.nan)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scratch": None}
@@ -188,6 +199,13 @@ class Sampler:
         """Return counters that only grow: at least `tried` and `accepted`."""
         raise NotImplementedError
 
+    def steps_a_level(self, target: Target) -> int:
+        """Return the iterations after which values that are learned along with the graph are drawn anew."""
+        return max(STEPS_A_NODE * target.n_nodes, FEWEST_STEPS)
+
+    def on_new_tables(self, chain: Chain) -> None:
+        """Compute anew what the chain keeps of its tables, which are others than before."""
+
     def gauges(self, chain: Chain) -> dict[str, float]:
         """Return present values worth showing, such as ω."""
         return {}
@@ -207,7 +225,11 @@ def new_chain(target: Target, graph: Adjacency, seed: int, index: int, scratch: 
     arrays.rng[:] = random_state(seed, index)
     most = arrays.edges.size
     buffer_codes = max(BUFFERED_DRAWS * 4 * target.n_nodes, 2 * most)
-    chain = Chain(index, arrays, make_recorder(most, buffer_codes, BUFFERED_DRAWS), _scratch=scratch)
+    levels = np.zeros(0 if target.levels is None else target.levels.count, np.int64)
+    recorder = make_recorder(most, buffer_codes, BUFFERED_DRAWS)
+    chain = Chain(index, arrays, recorder, level=target.level, level_draws=levels, _scratch=scratch)
+    if levels.size:
+        chain.forget()  # whoever had the scratch before may have been at another level
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain
 

@@ -84,6 +84,10 @@ class OrderMCMC(DrawingSampler):
         every = self.interval(target)
         return int(advance_order(chain.parts(target), chain.tables.arrays, chain.own, every, int64(steps)))
 
+    def on_new_tables(self, chain: Chain) -> None:
+        assert chain.tables is not None
+        value_order(chain.tables.arrays, chain.own)
+
     def totals(self, chain: Chain) -> dict[str, float]:
         return move_totals(MOVES, chain.own.walk.tried, chain.own.walk.accepted)
 
@@ -133,6 +137,11 @@ class IterativeMCMC(OrderMCMC):
         assert space.best is not None
         starts = [space.best, *prepared.starts[1:]] if prepared.starts else None
         return replace(prepared, space=space, starts=starts)
+
+
+@entry
+def value_order(table_arrays: TableArrays, state: OrderState) -> None:
+    value_all(open_tables(table_arrays, state.draws), open_order(state.walk))
 
 
 @entry

@@ -95,6 +95,10 @@ class PartitionMCMC(DrawingSampler):
         every = self.interval(target)
         return int(advance_partition(chain.parts(target), chain.tables.arrays, chain.own, every, int64(steps)))
 
+    def on_new_tables(self, chain: Chain) -> None:
+        assert chain.tables is not None
+        value_partition(chain.tables.arrays, chain.own)
+
     def totals(self, chain: Chain) -> dict[str, float]:
         walk, (tried, accepted) = chain.own.walk, chain.own.reversals
         counters = np.append(walk.tried, tried), np.append(walk.accepted, accepted)
@@ -108,6 +112,13 @@ def held_graph(tables: CandidateTables, graph: Adjacency) -> Adjacency:
     outside = graph & ~inside
     first = outside & (np.cumsum(outside, axis=0) == 1)
     return np.asarray(inside | (first & tables.plus_one))
+
+
+@entry
+def value_partition(table_arrays: TableArrays, state: PartitionState) -> None:
+    run = open_partition(state.walk)
+    value_all(open_tables(table_arrays, state.draws), run)
+    close_partition(run, state.walk)
 
 
 @entry

@@ -18,6 +18,7 @@ from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import Scratch
 from parnidag.kernels.declare import named
 from parnidag.samplers.base import Chain, Prepared, Sampler, new_chain
+from parnidag.samplers.levels import take_level
 from parnidag.target import Target, lay_graph
 
 Arrays = dict[str, NDArray[Any]]
@@ -45,10 +46,12 @@ def restored_chain(
     chain = new_chain(target, _kept_graph(target, state, ""), 0, index, scratch)
     sampler.begin(target, prepared, chain, tune)
     for (path, one), rung in zip(_chains(chain), [None, *chain.rungs], strict=True):
+        law = target if rung is None else rung.target
         if rung is not None:  # it stands where the chain stands
-            one.graph = rung.target.empty_graph()
-            kept = _kept_graph(rung.target, state, path)
-            lay_graph(rung.target.problem, one.graph, one.scratch(rung.target), kept)
+            one.graph = law.empty_graph()
+            lay_graph(law.problem, one.graph, one.scratch(law), _kept_graph(law, state, path))
+        if law.levels is not None:
+            take_level(sampler, law, one, int(state[f"{path}level"][0]))
         _restore(one, path, state)
     return chain
 
@@ -95,6 +98,8 @@ def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
         "recorder.integers": recorder.integers,
         "recorder.floats": recorder.floats,
     }
+    if chain.level_draws.size:
+        arrays |= {"level": np.array([chain.level]), "level_draws": chain.level_draws}
     for path, own in (*_parts(chain.own, "own"), *_parts(chain.counts, "counts")):
         arrays |= {f"{path}.{name}": getattr(own, name) for name in own.kept}
     return arrays

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, final
 
 from parnidag._util.checks import is_number
@@ -33,6 +34,8 @@ class Score(ABC):
 
     joint: ClassVar[bool] = False
     """Are there parents that explain a node together, and not at all alone, and is a score quick to compute?"""
+    learns: ClassVar[str] = ""
+    """The field that may be "learn", or a tuple of values that are equally probable beforehand, if there is one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -43,6 +46,23 @@ class Score(ABC):
     def table(self, data: Data) -> ScoreTable:
         """Reduce the data to what kernels need."""
         return self.by_pattern(data, Patterns(*data.patterns()))
+
+    @property
+    def is_learned(self) -> bool:
+        """Is there a field whose value is to be learned along with the graph?"""
+        return bool(self.learns) and isinstance(getattr(self, self.learns), str | tuple)
+
+    def learned_values(self, n_nodes: int) -> tuple[float, ...]:
+        """Return the values that a field may have if it is "learn"."""
+        raise NotImplementedError
+
+    def variants(self, n_nodes: int) -> list[Score]:
+        """Return this score with every value that its learned field may have; itself alone if it has none."""
+        if not self.is_learned:
+            return [self]
+        given = getattr(self, self.learns)
+        values = self.learned_values(n_nodes) if isinstance(given, str) else given
+        return [replace(self, **{self.learns: value}) for value in values]  # type: ignore[type-var]
 
     @abstractmethod
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
@@ -64,6 +84,22 @@ class Score(ABC):
 
     def check(self, content: Bytes) -> None:  # noqa: B027 – most scores cannot fail
         """Raise what went wrong inside compiled code, which cannot raise; `content` is that of the table."""
+
+
+def check_learnable(score: Score, check: Callable[[object], object], numbers: str) -> None:
+    """Check the field of a score that may be learned: one value, "learn", or several values to choose from."""
+    argument, value = score.learns, getattr(score, score.learns)
+    if isinstance(value, str):
+        if value != "learn":
+            raise ParnidagError(f'{argument} must be {numbers}, several of them, or "learn", got {value!r}')
+    elif isinstance(value, tuple | list):
+        for one in value:
+            check(one)
+        if len(set(value)) < max(len(value), 2):
+            raise ParnidagError(f"{argument} must have two values or more to learn from, all different, got {value!r}")
+        object.__setattr__(score, argument, tuple(float(one) for one in value))
+    else:
+        check(value)
 
 
 def table_of(score: Any, data: Data) -> ScoreTable:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from parnidag.kernels.by_address import external, pack_arrays, packed, packed_sh
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.types import Bytes, Integers, Words, int64
-from parnidag.scores.base import Patterns, Score
+from parnidag.scores.base import Patterns, Score, check_learnable
 from parnidag.scores.bdeu_counts import (
     append_level,
     count_numbers,
@@ -43,6 +43,7 @@ from parnidag.scores.bdeu_counts import (
 
 LEAST_ESS, MOST_ESS = 1e-6, 1e6
 """Equivalent sample sizes between which the arithmetic is sound."""
+LEARNED_ESS = tuple(2.0**k for k in range(-2, 7))
 MOST_LEVELS = 2**16
 """Levels of a column that fit their codes."""
 MOST_SET_CELLS = 128
@@ -66,15 +67,21 @@ class BDeu(Score):
     Parameters
     ----------
     ess
-        Equivalent sample size; with more, denser graphs score better.
+        Equivalent sample size; with more, denser graphs score better. ``"learn"`` learns it along with the graph, from
+        ¼ to 64; a tuple gives the values to choose from, which are equally probable beforehand.
     """
 
     joint: ClassVar[bool] = True
+    learns: ClassVar[str] = "ess"
 
-    ess: float = 1.0
+    ess: float | tuple[float, ...] | Literal["learn"] = 1.0
 
     def __post_init__(self) -> None:
-        number(self.ess, "ess", least=LEAST_ESS, most=MOST_ESS, what="a positive number (the equivalent sample size)")
+        words = "a positive number (the equivalent sample size)"
+        check_learnable(self, lambda ess: number(ess, "ess", least=LEAST_ESS, most=MOST_ESS, what=words), words)
+
+    def learned_values(self, n_nodes: int) -> tuple[float, ...]:
+        return LEARNED_ESS
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         levels = data.discrete()
@@ -85,7 +92,8 @@ class BDeu(Score):
                 f"{name} has {arity.max()} levels, more than the {MOST_LEVELS} of BDeu; leave it out or merge levels"
             )
         masks = [None if rows is None else data.codes_used(rows) for rows in patterns.rows]
-        content = pack(levels.codes, arity, patterns.of_node, masks, float(self.ess), data.row_counts())
+        ess = float(self.ess)  # type: ignore[arg-type]
+        content = pack(levels.codes, arity, patterns.of_node, masks, ess, data.row_counts())
         return function_table(data.n_nodes, self.function(), content)
 
     def function(self) -> int:

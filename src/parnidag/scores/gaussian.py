@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -20,9 +21,12 @@ from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.types import Floats, Integers
-from parnidag.scores.base import Patterns, Score
+from parnidag.scores.base import Patterns, Score, check_learnable
 
 LEAST_G, MOST_G = 1e-8, 1e12  # slab variances between which the arithmetic is sound
+LEARNED_G = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+LEARNED_WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+LEARNED_ROWS = tuple(2.0**k for k in range(-2, 7))  # what BGe's prior covariance may count, beside the least
 SINGULAR = 1e-11  # the least eigenvalue of a correlation matrix that is no rounding
 MOST_SETS = 2000  # sets of columns that are checked one by one
 
@@ -95,20 +99,27 @@ class Gaussian(Score):
     Parameters
     ----------
     g
-        Prior variance of a coefficient relative to the noise variance; 10 in the paper.
+        Prior variance of a coefficient relative to the noise variance; 10 in the paper. ``"learn"`` learns it along
+        with the graph, one value for all nodes, from 0.01 to 100; a tuple gives the values to choose from, which are
+        equally probable beforehand.
     """
 
-    g: float = 10.0
+    learns: ClassVar[str] = "g"
+
+    g: float | tuple[float, ...] | Literal["learn"] = 10.0
 
     def __post_init__(self) -> None:
-        check_positive(self.g)
+        check_learnable(self, check_positive, "a positive number (the slab variance)")
+
+    def learned_values(self, n_nodes: int) -> tuple[float, ...]:
+        return LEARNED_G
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
-        moments = standardised_moments(data, patterns)
+        moments, g = standardised_moments(data, patterns), float(self.g)  # type: ignore[arg-type]
         q, rows = np.arange(data.n_nodes), moments.counts[:, None]
-        constant = flat_constant(rows) - q / 2 * math.log(float(self.g))
-        shifted = moments.grams + np.eye(data.n_nodes) / float(self.g)
-        refuse_wide_slab(shifted, rows, float(self.g))
+        constant = flat_constant(rows) - q / 2 * math.log(g)
+        shifted = moments.grams + np.eye(data.n_nodes) / g
+        refuse_wide_slab(shifted, rows, g)
         return gaussian_table(shifted, moments.own(), coefficients(constant, -0.5, -rows / 2), moments.pattern)
 
 
@@ -171,18 +182,25 @@ class GPrior(Score):
     Parameters
     ----------
     g
-        Weight of the prior: one row's worth with N (the unit information prior), which None stands for.
+        Weight of the prior: one row's worth with N (the unit information prior), which None stands for. ``"learn"``
+        learns it along with the graph, one value for all nodes, from 1 to 3000; a tuple gives the values to choose
+        from.
     """
 
-    g: float | None = None
+    learns: ClassVar[str] = "g"
+
+    g: float | tuple[float, ...] | Literal["learn"] | None = None
 
     def __post_init__(self) -> None:
         if self.g is not None:
-            check_positive(self.g)
+            check_learnable(self, check_positive, "a positive number")
+
+    def learned_values(self, n_nodes: int) -> tuple[float, ...]:
+        return LEARNED_WEIGHTS
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         moments = moments_to_invert(data, patterns)
-        g = float(data.n_rows if self.g is None else self.g)
+        g = float(data.n_rows if self.g is None else self.g)  # type: ignore[arg-type]
         spare = 1 if g * SINGULAR < 1.0 else 0  # a wide prior lets parents that explain all of a node explain all of it
         refuse_dependent(data, moments, spare, "they have no g-prior; use another score, such as Gaussian")
         q, rows = np.arange(data.n_nodes), moments.counts[:, None]
@@ -223,22 +241,27 @@ class BGe(Score):
     alpha_mu
         How many rows' worth the prior mean counts.
     alpha_w
-        Degrees of freedom of the Wishart prior, more than n + 1 for n nodes; None means n + alpha_mu + 1.
+        Degrees of freedom of the Wishart prior, more than n + 1 for n nodes; None means n + alpha_mu + 1. The more, the
+        weaker the effects that it expects. ``"learn"`` learns it along with the graph, from n + 1¼ to n + 65; a tuple
+        gives the values to choose from, which are equally probable beforehand. Since it is one for the whole table,
+        graphs that imply the same independences still score the same.
     mean
         The prior mean of each column, or one number for all; None means 0.
     standardise
         Whether columns are centred and divided by their standard deviations first.
     """
 
+    learns: ClassVar[str] = "alpha_w"
+
     alpha_mu: float = 1.0
-    alpha_w: float | None = None
+    alpha_w: float | tuple[float, ...] | Literal["learn"] | None = None
     mean: float | Sequence[float] | None = None
     standardise: bool = False
 
     def __post_init__(self) -> None:
         check_positive(self.alpha_mu, "alpha_mu", "")
         if self.alpha_w is not None:
-            check_positive(self.alpha_w, "alpha_w", "")
+            check_learnable(self, partial(check_positive, argument="alpha_w", note=""), "a positive number")
         if not isinstance(self.standardise, bool):
             raise ParnidagError(f"standardise must be True or False, got {self.standardise!r}")
         if self.mean is not None:
@@ -246,9 +269,12 @@ class BGe(Score):
             if not is_number(self.mean):
                 object.__setattr__(self, "mean", numbers)
 
+    def learned_values(self, n_nodes: int) -> tuple[float, ...]:
+        return tuple(n_nodes + 1 + rows for rows in LEARNED_ROWS)
+
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         n, alpha_mu = data.n_nodes, float(self.alpha_mu)
-        alpha_w = n + alpha_mu + 1 if self.alpha_w is None else float(self.alpha_w)
+        alpha_w = n + alpha_mu + 1 if self.alpha_w is None else float(self.alpha_w)  # type: ignore[arg-type]
         if alpha_w <= n + 1:
             raise ParnidagError(f"alpha_w must be more than n + 1 = {n + 1} for {n} nodes, got {self.alpha_w!r}")
         moments_of = data.scaled_moments if self.standardise else data.centred_gram

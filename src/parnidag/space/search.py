@@ -73,7 +73,7 @@ def best_graph(tables: CandidateTables, order: Integers) -> tuple[Adjacency, flo
     n = len(order)
     level = np.empty(n, np.int64)
     level[order] = np.arange(n)
-    graph, total = np.zeros((n, n), np.bool_), 0.0
+    graph, total = np.zeros((n, n), np.bool_), float(tables.target.problem.offset)
     for j in range(n):
         score, parents = best_set(tables.arrays, j, level, int(level[j]))
         graph[parents, j] = True

@@ -37,6 +37,8 @@ DEFAULT_MEMORY = 2e9
 """Bytes that tables may take unless the user says otherwise."""
 MOST_MEMORY = 2.0**60
 """No user may ask for more: a subset must fit into 63 bits."""
+MOST_LEVELS = 6
+"""Levels whose tables are kept, see `samplers.levels`."""
 PLACES = 8
 """Bytes of a number."""
 
@@ -115,6 +117,24 @@ def build_tables(
             for first, end in itertools.pairwise(arrays.first_row):
                 arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
     return CandidateTables(target, considered, plus_one, arrays)
+
+
+def tables_at(target: Target, level: int, tables: CandidateTables) -> CandidateTables:
+    """Return the tables of the same parent sets at another level of what is learned; the last few are kept."""
+    known: dict[int, CandidateTables] = target.__dict__.setdefault("known_tables", {})
+    found = known.pop(level, None)
+    if found is None or found.plus_one != tables.plus_one or (found.considered != tables.considered).any():
+        wanted = tables.considered
+        if tables.target.level == level:
+            found = tables
+        else:
+            found = build_tables(
+                target.at(level), wanted, plus_one=tables.plus_one, memory=math.inf, sums=tables.has_sums
+            )
+    known[level] = found
+    for old in list(known)[:-MOST_LEVELS]:
+        known.pop(old, None)
+    return found
 
 
 def fitting_plus_one(

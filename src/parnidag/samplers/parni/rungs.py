@@ -7,7 +7,8 @@ turn the even and the odd pairs, exchange their graphs with probability
     min{1, π_a(G_b) π_b(G_a) / (π_a(G_a) π_b(G_b))},
 
 which leaves the product of all laws as it is, and so the posterior on the first rung. Every rung keeps its own tables
-of parent sets, remembered scores, η and ω: graphs travel, not what was made for a temperature.
+of parent sets, remembered scores, η and ω: graphs travel, not what was made for a temperature. Where values are learned
+along with the graph (`samplers.levels`), each rung has its own, and they travel with its graph.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from parnidag.kernels.random import happens, random_state
 from parnidag.kernels.recorder import ChainArrays
 from parnidag.kernels.types import Codes, Floats, Integers, int64
 from parnidag.moves.orphans import score_of
-from parnidag.samplers.base import Chain, Heated, Prepared, Rung, new_chain
+from parnidag.samplers.base import Chain, Heated, Prepared, Rung, Sampler, new_chain
+from parnidag.samplers.levels import draw_level, take_level
 from parnidag.samplers.parni.mixture import advance_chain
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
@@ -94,9 +96,9 @@ def rung_totals(chain: Chain) -> dict[str, float]:
     return {"rungs_tried": tried, "rungs_accepted": accepted} if tried else {}
 
 
-def advance_rungs(target: Target, chain: Chain, steps: int) -> int:
+def advance_rungs(sampler: Sampler, target: Target, chain: Chain, steps: int) -> int:
     """Advance the first rung by `steps` iterations; whenever it ends a round, the others make theirs, and exchange."""
-    done = 0
+    done, rounds_a_level = 0, max(sampler.steps_a_level(target) // ROUND, 1)
     while done < steps:
         wanted = min(ROUND - chain.iteration % ROUND, steps - done)
         made = advance_chain(target, chain, wanted)
@@ -104,20 +106,23 @@ def advance_rungs(target: Target, chain: Chain, steps: int) -> int:
         if made > 0 and chain.iteration % ROUND == 0:
             for rung in chain.rungs:
                 advance_chain(rung.target, rung.chain, ROUND)  # never less: a rung has no draws that fill a buffer
-            exchange_neighbours([Rung(target, chain), *chain.rungs], chain.counts, chain.iteration // ROUND % 2)
+            rungs, rounds = [Rung(target, chain), *chain.rungs], chain.iteration // ROUND
+            if target.levels is not None and rounds % rounds_a_level == 0:
+                for rung in rungs:
+                    draw_level(sampler, *rung)
+            exchange_neighbours(sampler, rungs, chain.counts, rounds % 2)
         if made < wanted:  # the buffer of draws is full
             break
     return done
 
 
-def exchange_neighbours(rungs: list[Rung], counts: RungCounts, first: int) -> None:
+def exchange_neighbours(sampler: Sampler, rungs: list[Rung], counts: RungCounts, first: int) -> None:
     """Let every second pair of neighbours, from `first` on, exchange their graphs, and follow the walkers."""
     n, most = rungs[0].chain.graph.parents.shape
     room = Trade(np.zeros((n, most), np.int32), np.zeros(n, np.int64), np.zeros((2, n)))
     for k in range(first, len(rungs) - 1, 2):
-        one, other = (rung.chain.parts(rung.target) for rung in rungs[k : k + 2])
         counts.tried[k] += 1
-        if exchange_graphs(one, other, room):
+        if exchange(sampler, rungs[k], rungs[k + 1], room):
             counts.accepted[k] += 1
             counts.walker[[k, k + 1]] = counts.walker[[k + 1, k]]
     counts.reached[counts.walker[-1]] = 1
@@ -125,23 +130,46 @@ def exchange_neighbours(rungs: list[Rung], counts: RungCounts, first: int) -> No
     counts.reached[counts.walker[0]] = 0
 
 
+def exchange(sampler: Sampler, one: Rung, other: Rung, room: Trade) -> bool:
+    """Let two rungs exchange their graphs, and the values that were learned with them, or not.
+
+    Values go first: what the rungs lose or gain by that counts in the decision, and if it is "no", they go back.
+    """
+    levels = one.chain.level, other.chain.level
+    before = one.chain.log_posterior + other.chain.log_posterior
+    gain = 0.0
+    if levels[0] != levels[1]:
+        take_level(sampler, *one, levels[1])
+        take_level(sampler, *other, levels[0])
+        gain = one.chain.log_posterior + other.chain.log_posterior - before
+    if exchange_graphs(one.chain.parts(one.target), other.chain.parts(other.target), room, gain):
+        return True
+    if levels[0] != levels[1]:
+        take_level(sampler, *one, levels[0])
+        take_level(sampler, *other, levels[1])
+    return False
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Compiled code
 
 
 @entry
-def exchange_graphs(one: ChainArrays, other: ChainArrays, room: Trade) -> bool:
-    """Let two rungs exchange their graphs, or not; the first decides with its random numbers."""
+def exchange_graphs(one: ChainArrays, other: ChainArrays, room: Trade, gain: float) -> bool:
+    """Let two rungs exchange their graphs, or not; the first decides with its random numbers.
+
+    `gain` is by how much the log of both laws together has risen by what they exchanged already.
+    """
     a, b = open_dag(one.problem, one.graph, one.scratch), open_dag(other.problem, other.graph, other.scratch)
-    exchanged = trade(a, b, room)
+    exchanged = trade(a, b, room, gain)
     close_dag(a, one.graph)
     close_dag(b, other.graph)
     return exchanged
 
 
 @kernel
-def trade(a: Dag, b: Dag, room: Trade) -> bool:
-    gain = gain_of_graph(a, b, room.scores[0]) + gain_of_graph(b, a, room.scores[1])
+def trade(a: Dag, b: Dag, room: Trade, gain: float) -> bool:
+    gain += gain_of_graph(a, b, room.scores[0]) + gain_of_graph(b, a, room.scores[1])
     if not happens(a.rng, acceptance(gain)):
         return False
     for j in range(a.n):

@@ -168,7 +168,7 @@ class PARNI(Sampler):
         chain.tables = prepared.tables
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
-        return (advance_rungs if chain.rungs else advance_chain)(target, chain, steps)
+        return advance_rungs(self, target, chain, steps) if chain.rungs else advance_chain(target, chain, steps)
 
     def totals(self, chain: Chain) -> dict[str, float]:
         return mixture_totals(chain.own) | rung_totals(chain)

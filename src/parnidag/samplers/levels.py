@@ -1,0 +1,86 @@
+"""Values that are learned along with the graph: how a chain moves from one to another.
+
+The chain walks on pairs of a graph and a level, which stands for the values of the score's field and of the edge odds.
+Every so many iterations the level is drawn from its law given the graph,
+
+    p(level | G, D) ∝ p(D | G, level) p(G | level) p(level),
+
+and in between the sampler walks as it does without levels: both leave the joint posterior as it is, and so the graphs
+have their posterior with the values averaged over. Walks over orders or partitions count as steps on the graph that was
+drawn from them last; given this graph, the level depends on neither.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parnidag.kernels.declare import named
+from parnidag.kernels.jit import entry
+from parnidag.kernels.random import RandomState, choose
+from parnidag.kernels.score_cache import make_scratch
+from parnidag.kernels.types import Floats, int64
+from parnidag.tables.build import tables_at
+from parnidag.target import Target, score_anew, score_graph
+
+if TYPE_CHECKING:
+    from parnidag.samplers.base import Chain, Sampler
+
+STEPS_A_NODE, FEWEST_STEPS = 100, 2000
+"""Iterations between draws of the level: so many that the scores this takes are a small part of the work."""
+
+
+def advance_on_levels(sampler: Sampler, target: Target, chain: Chain, steps: int) -> int:
+    """Run at most `steps` iterations of a sampler, and draw the level whenever it is time; as `Sampler.advance`."""
+    if target.levels is None or chain.rungs:  # ladders see to it themselves
+        return sampler.advance(target, chain, steps)
+    done, every = 0, sampler.steps_a_level(target)
+    while done < steps:
+        wanted = min(every - chain.iteration % every, steps - done)
+        made = sampler.advance(target, chain, wanted)
+        done += made
+        if made > 0 and chain.iteration % every == 0:
+            draw_level(sampler, target, chain)
+        if made < wanted:  # the buffer of draws is full
+            break
+    return done
+
+
+def draw_level(sampler: Sampler, target: Target, chain: Chain) -> None:
+    """Draw the level given the graph, and count it."""
+    logs = log_posterior_by_level(target, chain)
+    level = pick_level(chain.graph.rng, np.exp(logs - logs.max()))
+    if level != chain.level:
+        take_level(sampler, target, chain, level)
+    chain.level_draws[level] += 1
+
+
+def log_posterior_by_level(target: Target, chain: Chain) -> Floats:
+    """Return the log of the joint posterior of the chain's graph and each level."""
+    levels = target.levels
+    assert levels is not None
+    scratch = make_scratch(target.n_nodes, target.max_parents, 2, target.problem.table.widest)
+    odds = levels.shifts.size
+    here = chain.level % odds
+    by_value = np.array(
+        [score_graph(target.at(k * odds + here).problem, chain.graph, scratch) for k in range(len(levels.tables))]
+    )
+    edges = named(chain.graph).edge_count  # all but those required
+    found = (by_value - levels.offsets[:, here])[:, None] + edges * (levels.shifts - levels.shifts[here])
+    return np.asarray((found + levels.offsets).ravel())
+
+
+def take_level(sampler: Sampler, target: Target, chain: Chain, level: int) -> None:
+    """Bring a chain to another level: its local scores and its tables are made anew, its graph stays."""
+    chain.level = level
+    chain.forget()
+    score_anew(*chain.parts(target)[:3])
+    if chain.tables is not None:
+        chain.tables = tables_at(target, level, chain.tables)
+    sampler.on_new_tables(chain)
+
+
+@entry
+def pick_level(rng: RandomState, weights: Floats) -> int:
+    return choose(rng, weights, int64(weights.size))
