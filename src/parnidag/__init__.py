@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from parnidag.data.table import Data
     from parnidag.errors import ParnidagError, StoppedWarning
     from parnidag.graphs.graph import Graph, as_graph
-    from parnidag.priors.edge_prior import EdgePrior
+    from parnidag.priors.edge_prior import Beta, EdgePrior
     from parnidag.results.compare import compare
     from parnidag.results.netcdf import load
     from parnidag.results.posterior import Posterior
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from parnidag.simulation import simulate
 
 __all__ = [
+    "Beta",
     "Data",
     "EdgePrior",
     "Graph",
@@ -58,6 +59,7 @@ _load = loader(
         "errors.StoppedWarning",
         "graphs.graph.Graph",
         "graphs.graph.as_graph",
+        "priors.edge_prior.Beta",
         "priors.edge_prior.EdgePrior",
         "results.compare.compare",
         "results.netcdf.load",

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._util.checks import seed_or_new, whole
 from parnidag._util.files import why_not_writable
@@ -30,7 +29,7 @@ from parnidag.priors.edge_prior import EdgePrior
 from parnidag.results.assemble import record_of_answer, record_of_run, software
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
-from parnidag.results.prior_marginals import prior_marginals
+from parnidag.results.prior_marginals import prior_of_edges
 from parnidag.results.record import RunRecord
 from parnidag.run.checkpoint import Checkpointer, identity, refuse_difference, resume
 from parnidag.run.draws import DrawStore, MemoryStore
@@ -216,8 +215,8 @@ def sample(
                 if expected := time_in_words(target, sampler, plan.total * plan.chains):
                     display.note(expected)
                 with stages("prior"):
-                    marginals = interruptibly(partial(_prior_marginals, target))
-                setup = interruptibly(partial(prepare, table, target, sampler, plan, starts, given, marginals, stages))
+                    priors = interruptibly(partial(prior_of_edges, target))
+                setup = interruptibly(partial(prepare, table, target, sampler, plan, starts, given, priors, stages))
                 with stages("set-up of chains"):
                     logs = interruptibly(partial(first_logs, setup, plan))
             writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, by_default, display.note)
@@ -426,7 +425,7 @@ def _posterior_of_answer(target: Target, answer: Answer, draws: int, chains: int
         "seed": seed,
         "cancellation": answer.cancellation,
     }
-    record = record_of_answer(target, answer, graphs, levels, chains, settings, _prior_marginals(target))
+    record = record_of_answer(target, answer, graphs, levels, chains, settings, prior_of_edges(target))
     settings["timings"] = {"exact": time.perf_counter() - began}
     return Posterior(record)
 
@@ -456,10 +455,6 @@ def _check_kinds(**arguments: object) -> None:
 
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
     return Target.build(data, choose_score(score, data), EdgePrior() if prior is None else prior)
-
-
-def _prior_marginals(target: Target) -> NDArray[np.float64]:
-    return prior_marginals(target.problem.log_odds, target.problem.status, target.max_parents)
 
 
 def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:

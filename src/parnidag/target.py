@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -147,6 +148,8 @@ class Target:
             set_rows = data.set_rows()
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
         levels = Levels(tables, resolved.shifts, offsets) if offsets.size > 1 else None
+        if levels is not None:
+            settings["learned"] = _learned_values(score, variants, resolved.h)
         target = Target(data.names, problem, settings, score, levels)
         return target.at(offsets.size // 2)
 
@@ -263,6 +266,12 @@ class Target:
         family = np.array(sorted(parents), np.int64)
         scratch.family[: family.size] = family
         return float(score_family(self.problem, self.empty_graph(), scratch, int64(node), int64(family.size)))
+
+
+def _learned_values(score: Any, variants: list[Any], h: tuple[float, ...]) -> dict[str, list[float]]:
+    """Return all that each learned value may be, by its name."""
+    fields = {score.learns: [float(getattr(one, score.learns)) for one in variants]} if len(variants) > 1 else {}
+    return fields | ({"h": list(h)} if len(h) > 1 else {})
 
 
 @entry

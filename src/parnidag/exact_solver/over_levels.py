@@ -1,9 +1,9 @@
 """The exact posterior where values are learned along with the graph: a sum over all graphs for each of the values.
 
-Every level (see `target.Levels`) has an evidence, the sum over all graphs; levels are weighed by it and by what they had
-beforehand, and edge probabilities averaged. Evidence falls off quickly around the best values, so the sum begins at one
-level and goes on to the neighbours of those that matter: what is more than a factor of `NEGLIGIBLE` below the best, and
-everything behind it, is left out.
+Every level (see `target.Levels`) has an evidence, the sum over all graphs; levels are weighed by it and by what they
+had beforehand, and edge probabilities averaged. Evidence falls off quickly around the best values, so the sum begins at
+one level and goes on to the neighbours of those that matter: what is more than a factor of `NEGLIGIBLE` below the best,
+and everything behind it, is left out.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from graphlib import CycleError, TopologicalSorter
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv, expit, logit, logsumexp
 
 from parnidag._util.checks import as_whole, number, whole
 from parnidag._util.text import shorten
@@ -19,12 +19,50 @@ from parnidag.graphs.read import read_graph
 from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED
 from parnidag.priors.nodes import SIZE_ADVICE, Edge, Node, Nodes, checked_edge, checked_node, refuse_repeated
 
+SPACING = 0.25
+"""Between values of h that is learned, in log odds."""
+LEAST_BETA, MOST_BETA = 1e-3, 1e9
 MOST_LOG_ODDS = 1e4
 """Largest log odds of one edge: beyond any evidence, yet far from swallowing the digits of a score."""
 MOST_LISTED_EDGES = 1000
 """Most forbidden or required edges that `EdgePrior.describe` lists: a dense mask has n² of them, too many to keep."""
 
 Edges = tuple[Edge, ...] | NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Beta:
+    """What is believed of the edge odds weight h if it is to be learned along with the graph: h ~ Beta(a, b).
+
+    Graph and h have the joint prior p(h) ∏ h over the edges, ∏ (1 − h) over the pairs of nodes that could be joined and
+    are not; so the weight of a graph depends on its number of edges. In computations h has one of finitely many values,
+    `SPACING` apart in log odds.
+
+    Parameters
+    ----------
+    a, b
+        Positive; the mean of h is a/(a + b), and it is worth as many pairs of nodes as a + b.
+
+    Examples
+    --------
+    >>> import parnidag
+    >>> parnidag.EdgePrior(h=parnidag.Beta(1, 9)).h
+    Beta(a=1, b=9)
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            number(getattr(self, name), name, least=LEAST_BETA, most=MOST_BETA, error=PriorError)
+
+    def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return values of h, equally far apart in log odds, and the log of the probability of each."""
+        least, most = logit(np.clip(betaincinv(self.a, self.b, (1e-6, 1.0 - 1e-9)), 1e-12, 1.0 - 1e-12)).tolist()
+        h = expit(np.linspace(least, most, max(round((most - least) / SPACING), 1) + 1))
+        logs = self.a * np.log(h) + self.b * np.log1p(-h)  # a density over log odds
+        return h, logs - logsumexp(logs)
 
 
 @dataclass(frozen=True)
@@ -37,8 +75,8 @@ class ResolvedPrior:
     """`FORBIDDEN`, `FREE` or `REQUIRED` for each edge (n × n); never free: the diagonal and reversed required edges."""
     max_parents: int
     """The most parents a node may have."""
-    h: float
-    """The odds weight in use; the first of several."""
+    h: tuple[float, ...]
+    """The odds weight in use, or all that it may be."""
     shifts: NDArray[np.float64]
     """What each odds weight adds to the log odds of every edge: 0, and more if there are several."""
     log_weights: NDArray[np.float64]
@@ -56,7 +94,8 @@ class EdgePrior:
     Parameters
     ----------
     h
-        Odds weight of an edge, in (0, 1); None (default) means 1/n for n nodes. It is not the prior probability of
+        Odds weight of an edge, in (0, 1); None (default) means 1/n for n nodes. `Beta(a, b)` learns it along with the
+        graph. It is not the prior probability of
         an edge: graphs with cycles have no weight, so that is smaller (n = 11 and h = 1/11 give 0.07776).
     forbidden
         Edges in no graph: pairs, an n × n boolean array, a boolean data frame whose labels are nodes, or a graph of
@@ -81,7 +120,7 @@ class EdgePrior:
            [1, 0, 0]], dtype=uint8)
     """
 
-    h: float | None = None
+    h: float | Beta | None = None
     forbidden: Iterable[Edge] | NDArray[np.bool_] = ()
     required: Iterable[Edge] | NDArray[np.bool_] = ()
     tiers: Sequence[Sequence[Node]] | Mapping[Node, float] | None = None
@@ -91,8 +130,8 @@ class EdgePrior:
     def __post_init__(self) -> None:
         # Stored in one checked form, so that generators are read once and later changes to an array do not matter.
         h, bound = self.h, self.max_parents
-        if h is not None:
-            h = number(h, "h", above=0, below=1, note="or None for 1/n", error=PriorError)
+        if h is not None and not isinstance(h, Beta):
+            h = number(h, "h", above=0, below=1, note="a Beta, or None for 1/n", error=PriorError)
         if bound is not None:
             bound = whole(bound, "max_parents", note="or None for no bound", error=PriorError)
         for argument, value in (
@@ -123,8 +162,8 @@ class EdgePrior:
         Examples
         --------
         >>> resolved = EdgePrior(log_odds={("a", "b"): 1.5}).resolve(["a", "b", "c", "d"])
-        >>> round(resolved.h, 2), round(float(resolved.log_odds[0, 1]), 4), resolved.max_parents
-        (0.25, 0.4014, 3)
+        >>> resolved.h, round(float(resolved.log_odds[0, 1]), 4), resolved.max_parents
+        ((0.25,), 0.4014, 3)
         """
         nodes = Nodes(names)
         forbidden, required = self._masks(nodes)
@@ -140,7 +179,13 @@ class EdgePrior:
         status[forbidden | late_to_early | required.T] = FORBIDDEN
         np.fill_diagonal(status, FORBIDDEN)
         status[required] = REQUIRED
-        h = 1.0 / nodes.size if self.h is None else self.h
+        values, log_weights = np.array([1.0 / nodes.size]), np.zeros(1)
+        if isinstance(self.h, Beta):
+            values, log_weights = self.h.grid()
+            could_join = np.triu((status == FREE) | (status == FREE).T).sum()
+            log_weights = log_weights + could_join * np.log1p(-values)
+        elif self.h is not None:
+            values = np.array([self.h])
         extra = self._extra(nodes)
         if abs(extra).max(initial=0.0) > MOST_LOG_ODDS:
             i, j = np.unravel_index(int(abs(extra).argmax()), extra.shape)
@@ -148,9 +193,10 @@ class EdgePrior:
                 f"log_odds: {nodes.arrow((int(i), int(j)))} has {extra[i, j]:g}, beyond ±{MOST_LOG_ODDS:g}; "
                 "use required= or forbidden= for certainty"
             )
-        log_odds = extra + (math.log(h) - math.log1p(-h))
+        odds = np.log(values) - np.log1p(-values)
+        log_odds = extra + odds[0]
         np.fill_diagonal(log_odds, 0.0)
-        return ResolvedPrior(log_odds, status, max_parents, h, np.zeros(1), np.zeros(1))
+        return ResolvedPrior(log_odds, status, max_parents, tuple(values.tolist()), odds - odds[0], log_weights)
 
     def _masks(self, nodes: Nodes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         return nodes.matrix(self.forbidden, "forbidden") != 0, nodes.matrix(self.required, "required") != 0
@@ -175,7 +221,7 @@ class EdgePrior:
         forbidden, required = self._masks(nodes)
         tiers = [[nodes.names[place] for place in tier] for tier in nodes.places(self.tiers)]
         return {
-            "h": resolved.h,
+            "h": {"beta": [float(self.h.a), float(self.h.b)]} if isinstance(self.h, Beta) else resolved.h[0],
             "forbidden": _listed(forbidden, nodes.names),
             "forbidden_edges": int(forbidden.sum()),
             "required": _listed(required, nodes.names),

@@ -15,6 +15,7 @@ from parnidag._version import __version__
 from parnidag.exact_solver.over_levels import Answer
 from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
 from parnidag.kernels.declare import named
+from parnidag.results.learned import with_probabilities
 from parnidag.results.record import RunRecord, pack_graphs, pack_store
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.loop import Run
@@ -61,6 +62,10 @@ def record_of_run(
         "stopped_by": run.stopped,
         "timings": {**run.timings, "total": seconds},
     }
+    if "learned" in run.target.settings:
+        settings["learned"] = with_probabilities(
+            run.target.settings["learned"], run.setup.level_prior, _shares_of_levels(run.logs)
+        )
     if run.setup.after:
         settings["ladders_after"] = run.setup.after
     return RunRecord(
@@ -84,6 +89,15 @@ def software() -> dict[str, str]:
         "NumPy": np.__version__,
         "Numba": importlib.metadata.version("numba"),
     }
+
+
+def _shares_of_levels(logs: Sequence[ChainLog]) -> NDArray[np.float64]:
+    """Return how often each chain drew each level after tuning; where it stands if it drew none."""
+    counts = np.array([log.chain.level_draws for log in logs], np.float64)
+    for chain, log in enumerate(logs):
+        if not counts[chain].any():
+            counts[chain, log.chain.level] = 1.0
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def _starts(run: Run) -> dict[str, Any]:
@@ -177,9 +191,11 @@ def record_of_answer(
     levels: NDArray[np.int64],
     chains: int,
     settings: dict[str, Any],
-    prior: NDArray[np.float64],
+    priors: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> RunRecord:
     """Put the exact probabilities and independent draws into a result that looks like one of so many chains."""
+    if "learned" in target.settings:
+        settings["learned"] = with_probabilities(target.settings["learned"], priors[1], answer.level_probabilities)
     n = target.n_nodes
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])
@@ -202,6 +218,6 @@ def record_of_answer(
         best_log_posterior=float("nan") if best is None else float(by_pair.max()),
         settings=settings,
         exact_probabilities=answer.edge_probabilities,
-        prior_probabilities=prior,
+        prior_probabilities=priors[0],
         log_evidence=answer.log_total,
     )

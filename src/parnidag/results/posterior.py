@@ -21,6 +21,7 @@ from parnidag.results import summaries
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.edge_table import edge_table
+from parnidag.results.learned import learned_table
 from parnidag.results.notebook import as_html
 from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit, settings_json
 from parnidag.results.verdict import edge_label
@@ -373,6 +374,23 @@ class Posterior:
         other = as_graph(graph, nodes=self._record.nodes)
         counted = 1 if reversal == "once" else 2
         return expected_shd(self._probabilities, other.adjacency, counted, undirected=other.kind == "cpdag")
+
+    @property
+    def learned(self) -> pd.DataFrame | None:
+        """What was learned along with the graph, such as `scores.BGe(alpha_w="learn")`; None if nothing was.
+
+        A line for each value: `parameter`, `value`, its probability before the data (`prior`) and after
+        (`probability`). Edge probabilities and graphs average over all of them.
+        """
+        return learned_table(self._record)
+
+    @property
+    def edge_density(self) -> pd.DataFrame | None:
+        """The posterior of the edge odds weight h beside its prior, if `EdgePrior(h=Beta(a, b))` was to be learned."""
+        table = self.learned
+        if table is None or not (table["parameter"] == "h").any():
+            return None
+        return table.loc[table["parameter"] == "h", ["value", "prior", "probability"]].reset_index(drop=True)
 
     @property
     def prior_probabilities(self) -> pd.DataFrame | None:

@@ -42,8 +42,34 @@ a lot, and takes long."""
 
 ALIKE_DRAWS = 20
 """Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
+MOST_POINTS, FEW_POINTS, MANY_NODES = 9, 4, 100
+"""Values of odds that are learned at which marginals are computed, between which they are interpolated; and from how
+many nodes on it is the fewer ones."""
 SEED = 20231210
 """Prior marginals are a property of the prior: the same ones in every run."""
+
+
+def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
+    """Return the prior probability of every edge, and of every level of what is learned (one 1 if nothing is).
+
+    Where the edge odds are learned, a value of theirs weighs as much as it has beforehand times all graphs together,
+    and the log of these rises with the log odds by the mean number of free edges.
+    """
+    status, most = target.problem.status, target.max_parents
+    levels = target.levels
+    if levels is None or levels.shifts.size == 1:
+        count = 1 if levels is None else levels.count
+        return prior_marginals(target.problem.log_odds, status, most), np.full(count, 1.0 / count)
+    points = MOST_POINTS if len(status) <= MANY_NODES else FEW_POINTS
+    places = np.unique(np.linspace(0, levels.shifts.size - 1, points).round().astype(int))
+    marginals = np.array([prior_marginals(target.at(int(place)).problem.log_odds, status, most) for place in places])
+    edges = np.interp(levels.shifts, levels.shifts[places], marginals[:, status == FREE].sum(axis=1))
+    rise = np.append(0.0, np.cumsum(np.diff(levels.shifts) * (edges[1:] + edges[:-1]) / 2))
+    logs = levels.offsets + rise
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    hats = [np.interp(levels.shifts, levels.shifts[places], one) for one in np.eye(len(places))]
+    return np.tensordot(hats @ weights.sum(axis=0), marginals, axes=1), weights.ravel()
 
 
 def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:

@@ -68,6 +68,7 @@ class ChainLog:
                 self.counted = self.chain.graph.visits.ravel().copy()
                 self.counted_at = self.chain.iteration
                 self.at_tune_end = sampler.totals(self.chain)
+                self.chain.level_draws[:] = 0
                 recorder = named(self.chain.recorder)
                 recorder.until_draw = recorder.thin = thin
             else:

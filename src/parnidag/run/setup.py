@@ -18,7 +18,7 @@ from parnidag.run.chain_log import ChainLog
 from parnidag.run.plan import Plan
 from parnidag.run.run_file import Bundle
 from parnidag.samplers.base import Asked, Prepared, Sampler, Stages, new_chain
-from parnidag.space.default import default_skeleton, grown
+from parnidag.space.default import default_skeleton, grown, settled
 from parnidag.space.search_space import SearchSpace
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
@@ -39,6 +39,8 @@ class Setup:
     """Did the user choose the space?"""
     prior: Floats
     """How probable each edge is before the data."""
+    level_prior: Floats
+    """And each level of what is learned along with the graph."""
     after: str = ""
     """What is known of a first run that this one goes on from."""
 
@@ -47,6 +49,7 @@ class Setup:
         prepared = self.prepared
         matrices = {
             "prior": self.prior,
+            "level_prior": self.level_prior,
             "considered": prepared.considered,
             "warm": prepared.warm,
             "tables": None if prepared.tables is None else prepared.tables.considered,
@@ -71,8 +74,8 @@ class Setup:
             tables = build_tables(target, arrays["tables"], plus_one=facts["plus_one"], memory=sampler.table_memory)
         prepared = Prepared(considered=arrays.get("considered"), tables=tables, warm=arrays.get("warm"), space=found)
         prepared = sampler.restored(target, prepared)
-        starts, given, prior = list(arrays["starts"]), facts["space_given"], arrays["prior"]
-        return Setup(target, sampler, prepared, starts, searched, space, given, prior)
+        starts, given, priors = list(arrays["starts"]), facts["space_given"], (arrays["prior"], arrays["level_prior"])
+        return Setup(target, sampler, prepared, starts, searched, space, given, *priors)
 
 
 def starts_from_searches(sampler: Sampler, starts: list[Adjacency] | None) -> bool:
@@ -97,10 +100,14 @@ def prepare(
     plan: Plan,
     starts: list[Adjacency] | None,
     given: SearchSpace | None,
-    prior: Floats,
+    priors: tuple[Floats, Floats],
     stages: Stages,
 ) -> Setup:
     """Do what all chains share, and find where they start if that is not given."""
+    if sampler.default_space != "none" and target.levels is not None:
+        with stages("values to learn"):
+            begin = given or default_skeleton(data, target)
+            target = settled(target, begin.considered, plan.seed)
     space = given or found_space(data, target, sampler, plan.seed, stages)
     asked = Asked(
         None if space is None else space.considered,
@@ -114,7 +121,7 @@ def prepare(
     found = prepared.starts if starts is None else starts
     assert found is not None
     searched, space = starts_from_searches(sampler, starts), prepared.space or space
-    return Setup(target, sampler, prepared, found, searched, space, given is not None, prior)
+    return Setup(target, sampler, prepared, found, searched, space, given is not None, *priors)
 
 
 def with_rungs(setup: Setup, sampler: Sampler, logs: list[ChainLog], verdict: str) -> Setup:

@@ -98,6 +98,12 @@ class Tempered(Sampler):
                 f"Tempered has tables of all parent sets, for at most {MOST_NODES} nodes, got {target.n_nodes}",
                 remedy="use samplers.PARNI(), which has no such limit",
             )
+        if target.levels is not None:
+            raise ParnidagError(
+                f"Tempered has tables for one value of what others learn ({', '.join(target.settings['learned'])})",  # type: ignore[arg-type]
+                remedy="give it a plain score such as scores.BGe() and a prior such as EdgePrior(h=0.1), or use "
+                "samplers.PARNI()",
+            )
         if asked.considered is not None:
             raise ParnidagError("space: Tempered samples all graphs and has no use for a search space; leave it out")
         with asked.stages("tables"):

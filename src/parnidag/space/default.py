@@ -14,6 +14,8 @@ from parnidag.target import Target
 
 FEW_NODES = 12
 """Up to this many nodes every parent is considered."""
+MOST_SETTLING, SETTLING_STREAM = 3, 999
+"""Searches for the level to begin at, and the number of their random stream."""
 ALPHA, MAX_CONDITIONING = 0.05, 3
 """Of the PC skeleton. Larger conditioning sets take very long around hubs, and expansion mends what they would find."""
 
@@ -32,6 +34,24 @@ def grown(target: Target, space: SearchSpace, seed: int) -> SearchSpace:
     if space.considered.sum() == (target.problem.status == FREE).sum():
         return space
     return expand(target, space.considered, seed=seed)
+
+
+def settled(target: Target, considered: NDArray[np.bool_], seed: int) -> Target:
+    """Return the target at the level at which a good graph is likeliest, if there are values to be learned.
+
+    Searches and tables are made for one level, and a graph found at another is a poor start.
+    """
+    if target.levels is None:
+        return target
+    for _ in range(MOST_SETTLING):
+        found = expand(target, considered, seed=seed, stream=SETTLING_STREAM).best
+        assert found is not None
+        levels = range(target.levels.count)
+        best = max(levels, key=lambda level: target.at(level).log_posterior(found))
+        if best == target.level:
+            break
+        target = target.at(best)
+    return target
 
 
 def pc_fits(data: Data, target: Target) -> bool:
