@@ -345,7 +345,9 @@ def test_every_second_chain_is_sent_away(considered):
     for graph in found.starts:
         assert_allowed(target, graph)
     assert all(map(np.array_equal, found.starts, again.starts))
-    assert [np.array_equal(*pair) for pair in zip(found.starts, found.graphs, strict=True)] == [True, False] * 2 + [True]
+    assert [np.array_equal(*pair) for pair in zip(found.starts, found.graphs, strict=True)] == [True, False] * 2 + [
+        True
+    ]
 
 
 def test_slow_scores_and_very_many_nodes_are_spared_that(monkeypatch):

@@ -29,7 +29,7 @@ def results():
 def drawn(name, posterior, **options):
     """Call a plot with what it needs beside the result."""
     n = len(posterior.nodes)
-    if name in ("roc", "shd_threshold"):
+    if name in ("calibration", "roc", "shd_threshold"):
         truth = np.zeros((n, n), bool)
         truth[0, n - 1] = True
         return getattr(plots, name)(posterior, truth, **options)
@@ -88,7 +88,7 @@ def test_exact_results_and_single_chains_are_drawn_unless_more_is_needed(name, r
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_result_and_no_axes_is_refused(results, name):
     argument = "a" if name == "compare" else "posterior"
-    arguments = ([[0.5]], [[0.5]]) if name in ("compare", "roc", "shd_threshold") else ([[0.5]],)
+    arguments = ([[0.5]], [[0.5]]) if name in ("calibration", "compare", "roc", "shd_threshold") else ([[0.5]],)
     with pytest.raises(ParnidagError, match=rf"^{argument}: must be a Posterior"):
         getattr(plots, name)(*arguments)
     with pytest.raises(ParnidagError, match=r"^ax: must be a matplotlib Axes"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.harness.study import Study
 from benchmarks.studies.agreement import AGREEMENT
+from benchmarks.studies.calibrated import CALIBRATED
 from benchmarks.studies.fifty import FIFTY
 from benchmarks.studies.laws import LAWS
 from benchmarks.studies.priors import PRIORS
@@ -31,5 +32,6 @@ STUDIES: dict[str, Study[Any]] = {
         SPEED,
         VERDICTS,
         AGREEMENT,
+        CALIBRATED,
     )
 }

@@ -6,15 +6,25 @@ where both have them.
 """
 
 from parnidag.metrics.causal import ancestor_distance, oset_distance, parent_distance, sid
-from parnidag.metrics.curves import PrecisionRecallCurve, RocCurve, area, precision_recall_curve, roc_curve
+from parnidag.metrics.curves import (
+    CalibrationCurve,
+    PrecisionRecallCurve,
+    RocCurve,
+    area,
+    calibration_curve,
+    precision_recall_curve,
+    roc_curve,
+)
 from parnidag.metrics.distances import Scores, evaluate, orientation_scores, shd, shd_cpdag, skeleton_scores
 
 __all__ = [
+    "CalibrationCurve",
     "PrecisionRecallCurve",
     "RocCurve",
     "Scores",
     "ancestor_distance",
     "area",
+    "calibration_curve",
     "evaluate",
     "orientation_scores",
     "oset_distance",

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.checks import whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import Graph
 from parnidag.metrics.aligned import with_truth
@@ -90,6 +91,46 @@ def precision_recall_curve(probabilities: object, truth: object, of: Of = "edges
     return PrecisionRecallCurve(found / positives, precision, thresholds)
 
 
+class CalibrationCurve(NamedTuple):
+    """Edges by their probability, in bins of equal width from 0 to 1."""
+
+    edges: NDArray[np.int64]
+    """How many edges have a probability in each bin."""
+    mean_probability: NDArray[np.float64]
+    """Of these edges; NaN where there are none."""
+    share_present: NDArray[np.float64]
+    """The share of them that the true graph has."""
+
+
+def calibration_curve(probabilities: object, truth: object, bins: int = 10, of: Of = "edges") -> CalibrationCurve:
+    """Set the probabilities of edges beside the share of them that is there.
+
+    Of edges with probability 0.3, three in ten should be in the true graph. One graph has few edges, so that much of
+    what a single curve shows is chance; curves of several data sets say more together.
+
+    Parameters
+    ----------
+    probabilities, truth, of
+        As for `roc_curve`.
+    bins
+        How many there are; a probability of 1 is in the last.
+
+    Examples
+    --------
+    >>> curve = calibration_curve([[0, 0.9, 0.2], [0, 0, 0.4], [0, 0.6, 0]], [(0, 1), (1, 2)], bins=2)
+    >>> curve.edges, curve.share_present
+    (array([4, 2]), array([0.25, 0.5 ]))
+    """
+    whole(bins, "bins", 1)
+    matrix, true_graph = _judged(probabilities, truth, of)
+    found, true = np.clip(_of_candidates(matrix, of), 0.0, 1.0), candidates(true_graph, of)
+    place = np.minimum((found * bins).astype(np.int64), bins - 1)
+    edges = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        means, shares = (np.bincount(place, weights, minlength=bins) / edges for weights in (found, true))
+    return CalibrationCurve(edges, means, shares)
+
+
 def area(curve: RocCurve | PrecisionRecallCurve) -> float:
     """Return the area under a curve.
 
@@ -120,15 +161,20 @@ def _of_candidates(matrix: NDArray[Any], of: Of) -> NDArray[Any]:
     return matrix[off_diagonal] if of == "edges" else (matrix + matrix.T)[np.triu(off_diagonal)]
 
 
-def _steps(
-    probabilities: object, truth: object, of: Of
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], int, int]:
-    """Count the true and the false among what is found at each threshold; also the number of both in all."""
+def _judged(probabilities: object, truth: object, of: Of) -> tuple[NDArray[np.float64], Graph]:
     if of not in ("edges", "skeleton"):
         raise ParnidagError(f'of={of!r} must be "edges" or "skeleton"')
     matrix, true_graph = with_truth(probabilities, truth)
     if of == "edges" and true_graph.undirected:
         raise ParnidagError('truth: it has undirected edges, which are neither right nor wrong; use of="skeleton"')
+    return matrix, true_graph
+
+
+def _steps(
+    probabilities: object, truth: object, of: Of
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], int, int]:
+    """Count the true and the false among what is found at each threshold; also the number of both in all."""
+    matrix, true_graph = _judged(probabilities, truth, of)
     true = candidates(true_graph, of)
     positives = int(true.sum())
     negatives = len(true) - positives

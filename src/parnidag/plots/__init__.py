@@ -21,10 +21,11 @@ from parnidag.plots.comparison import compare
 from parnidag.plots.graphs import graph
 from parnidag.plots.maps import heatmap
 from parnidag.plots.prior import evidence, prior_posterior
-from parnidag.plots.truth import roc, shd_threshold
+from parnidag.plots.truth import calibration, roc, shd_threshold
 
 __all__ = [
     "agreement",
+    "calibration",
     "compare",
     "edge_count",
     "evidence",

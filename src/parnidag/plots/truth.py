@@ -87,6 +87,44 @@ def roc(
     return ax
 
 
+def calibration(posterior: Posterior, truth: Any, *, bins: int = 10, ax: Axes | None = None) -> Axes:
+    """Plot the share of edges that a known graph has against their probability.
+
+    Where the model fits, dots lie on the diagonal: of edges with probability 0.3, three in ten are there. Below it the
+    posterior is too sure of edges, above it not sure enough. Bars are what chance alone allows: two standard errors of
+    a share of so many edges. Bins without edges have no dot.
+
+    Parameters
+    ----------
+    truth
+        The true graph: an adjacency matrix, a list of edges, a networkx graph … as in `parnidag.metrics`.
+    bins
+        How many groups of edges, by probability.
+
+    Examples
+    --------
+    >>> from parnidag import exact, plots, simulate
+    >>> table = simulate(nodes=4, edges=3, rows=100, seed=1)
+    >>> plots.calibration(exact(table.values), table.adjacency).get_xlabel()
+    'probability of an edge'
+    """
+    check_posterior(posterior)
+    curve = metrics.calibration_curve(posterior, truth, bins)
+    known = curve.edges > 0
+    edges, p, share = curve.edges[known], curve.mean_probability[known], curve.share_present[known]
+    ax, own = axes_for(ax, (6.2, 4.4), square=True)
+    (line,) = ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
+    chance = 2.0 * np.sqrt(p * (1.0 - p) / edges)
+    bars = ax.vlines(p, np.maximum(p - chance, 0.0), np.minimum(p + chance, 1.0), color=GREY, linewidth=1.2, zorder=2)
+    (dots,) = ax.plot(p, share, "o", color=BLUE, markersize=7, markeredgecolor="white", zorder=4, clip_on=False)
+    for x, y, count in zip(p, share, edges, strict=True):
+        ax.annotate(f"{count:,}", (x, y), xytext=(5, 5), textcoords="offset points", fontsize="x-small", color=GREY)
+    describe(ax, "Calibration", "probability of an edge", "share of these edges that is there")
+    unit_limits(ax)
+    add_legend(ax, own, [dots, bars, line], ["edges, with their number", "what chance allows", "as they should be"])
+    return ax
+
+
 def shd_threshold(
     posterior: Posterior, truth: Any, *, reversal: Literal["once", "twice"] = "once", ax: Axes | None = None
 ) -> Axes:
