@@ -350,8 +350,8 @@ def likelier_with_parents(dag, group):
 
 
 BROKEN = {
-    "orders uncounted": ("free", "full", {"acceptance": lambda before, after: 1.0}),
-    "orders upside down": ("free", "full", {"acceptance": lambda before, after: min(1.0, after / before)}),
+    "orders uncounted": ("free", "full", {"acceptance": lambda before, after, gain: 1.0}),
+    "orders upside down": ("free", "full", {"acceptance": lambda before, after, gain: min(1.0, after / before)}),
     "orders alike": ("free", "full", {"odds": lambda log_odds: float(log_odds > -math.inf)}),
     "paths unseen": ("free", "full", {"reached_by": paths_unseen}),
     "nobody orphaned": ("free", "full", {"list_children": nobody_orphaned}),

@@ -62,6 +62,8 @@ class Levels:
     """What each value of the odds adds to the log odds of every edge, beside those of the first."""
     offsets: Floats
     """Log prior weight of every level, with what it gives to all graphs alike (score values × odds)."""
+    reference: int = 0
+    """The value of the odds that tables of moves are made with."""
 
     @property
     def count(self) -> int:
@@ -112,13 +114,36 @@ class Target:
             if shift != 0.0:
                 odds = odds + shift * ~np.eye(self.n_nodes, dtype=bool)
             problem = self.problem._replace(
-                table=self.levels.tables[k], log_odds=odds, offset=float(self.levels.offsets[k, l])
+                table=self.levels.tables[k],
+                log_odds=odds,
+                offset=float(self.levels.offsets[k, l]),
             )
             made = replace(self, problem=problem, level=level)
             made.__dict__["known_levels"] = known
             known[level] = made
         found: Target = known[level]
         return found
+
+    def beginning_at(self, level: int) -> Target:
+        """Return the same target, whose chains begin at a level, and whose moves have tables of its odds."""
+        if self.levels is None:
+            return self
+        odds = self.levels.shifts.size
+        levels = replace(self.levels, reference=level % odds)
+        return replace(self.at(level), levels=levels)
+
+    def shift_between(self, level: int, other: int) -> float:
+        """Return by how much the log odds of edges at a level exceed those at another."""
+        if self.levels is None:
+            return 0.0
+        shifts = self.levels.shifts
+        return float(shifts[level % shifts.size] - shifts[other % shifts.size])
+
+    def table_level(self, level: int) -> int:
+        """Return the level whose tables serve moves at a level: they correct for other odds themselves."""
+        assert self.levels is not None
+        odds = self.levels.shifts.size
+        return level // odds * odds + self.levels.reference
 
     @staticmethod
     def build(data: Data, score: Score, prior: EdgePrior) -> Target:
@@ -151,7 +176,7 @@ class Target:
         if levels is not None:
             settings["learned"] = _learned_values(score, variants, resolved.h)
         target = Target(data.names, problem, settings, score, levels)
-        return target.at(offsets.size // 2)
+        return target.beginning_at(offsets.size // 2)
 
     @property
     def n_nodes(self) -> int:

@@ -76,6 +76,8 @@ class Problem(NamedTuple):
     max_parents: int
     offset: float = 0.0
     """What every graph has beside its local scores: the log prior weight of values that are learned along with it."""
+    shift: float = 0.0
+    """By how much the log odds of every edge exceed those of the tables that moves draw parents from."""
 
 
 def gaussian_table(

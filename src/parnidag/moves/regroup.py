@@ -20,6 +20,10 @@ Why this is exact: G′ is drawn with probability ℓ(G′) ∏ w_v(S′_v)/C, w
 way back has the same W, G⊙ and C, and draws G with probability ℓ(G) ∏ w_v(S_v)/C. The weights cancel against those of
 π(G′)/π(G), and ℓ(G)/ℓ(G′) remains.
 
+Where the log odds of edges have moved on from those of the tables by δ (they are learned, see `samplers.levels`),
+tables weigh a graph e^δ too little for every edge, and the acceptance gains a factor of e^δ for every edge that is
+more.
+
 What makes it fast: Z_v depends on which nodes come later, not on their order, so four nodes need 32 sums for their 24
 orders, and C is built up from the end, one node more at a time.
 
@@ -132,15 +136,18 @@ def regroup_move(dag: Dag, tables: Tables, own: Regroup) -> bool:
     sum_over_orders(tables, own, size)
     before = orders_of_graph(dag, own, size)
     draw_group(dag, tables, own, size)
-    if not happens(dag.rng, acceptance(before, orders_of_draw(own, size))):
+    more = int64(0)
+    for k in range(size):
+        more += own.degrees[k] - dag.degree[own.group[k]]
+    if not happens(dag.rng, acceptance(before, orders_of_draw(own, size), dag.shift * more)):
         return False
     return replace_group(dag, own, size)
 
 
 @leaf
-def acceptance(orders_before: int, orders_after: int) -> float:
-    """Return min{1, ℓ(G)/ℓ(G′)}."""
-    return min(1.0, orders_before / orders_after)
+def acceptance(orders_before: int, orders_after: int, log_gain: float) -> float:
+    """Return min{1, ℓ(G)/ℓ(G′) · exp(log_gain)}."""
+    return min(1.0, orders_before / orders_after * odds(log_gain))
 
 
 @kernel

@@ -116,11 +116,16 @@ def reversal_move(dag: Dag, tables: Tables, rev: Reversal) -> bool:
         return False
     log_gain = log_ratio_of_sums(tables, rev, i, j)
     others = dag.edge_count - free_parents(tables, i, dag.degree[i]) - free_parents(tables, j, dag.degree[j])
-    prospect = acceptance(log_gain, dag.edge_count, others + ONE)
+    # Where tables lag behind the odds of edges (see `regroup`), a graph may be the likelier, the more edges it has.
+    prospect = 1.0
+    if dag.shift <= 0.0:
+        least = log_gain + dag.shift * (others + ONE - dag.edge_count)
+        prospect = acceptance(least, dag.edge_count, others + ONE)
     if not happens(dag.rng, prospect):
         return False
     draw_families(dag, tables, rev, i, j)
     drawn = free_parents(tables, i, rev.degrees[0]) + free_parents(tables, j, rev.degrees[1])
+    log_gain += dag.shift * (others + drawn - dag.edge_count)
     if not happens(dag.rng, acceptance(log_gain, dag.edge_count, others + drawn) / prospect):
         return False
     replace_families(dag, rev, i, j)

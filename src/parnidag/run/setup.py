@@ -55,6 +55,7 @@ class Setup:
             "tables": None if prepared.tables is None else prepared.tables.considered,
         }
         facts = {
+            "level": self.target.level,
             "plus_one": prepared.tables is not None and prepared.tables.plus_one,
             "space": None if self.space is None else self.space.describe(),
             "space_given": self.space_given,
@@ -66,6 +67,7 @@ class Setup:
     @staticmethod
     def read(bundle: Bundle, target: Target, sampler: Sampler, searched: bool) -> Setup:
         facts, arrays = bundle
+        target = target.beginning_at(facts["level"])
         space, found = (
             None if facts[name] is None else SearchSpace.read(target.names, facts[name]) for name in ("space", "found")
         )

@@ -82,6 +82,8 @@ class DrawingSampler(SamplerOnTables):
 
     graph_every: int | None = None
 
+    walks_on_tables: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.graph_every is not None:

@@ -89,7 +89,10 @@ class Chain:
         return self._scratch
 
     def parts(self, target: Target) -> ChainArrays:
-        return ChainArrays(target.at(self.level).problem, self.graph, self.scratch(target), self.recorder)
+        problem = target.at(self.level).problem
+        if self.tables is not None and target.levels is not None:
+            problem = problem._replace(shift=target.shift_between(self.level, self.tables.target.level))
+        return ChainArrays(problem, self.graph, self.scratch(target), self.recorder)
 
     def forget(self) -> None:
         """Forget remembered scores: they are of another level."""
@@ -150,6 +153,8 @@ class Sampler:
     """Which search space it is given when the user gives none."""
     restricted: ClassVar[bool] = False
     """Whether it never leaves its search space, but for one parent more where its tables say so."""
+    walks_on_tables: ClassVar[bool] = False
+    """Whether its law is what its tables say: then they follow all that is learned, not the score's values alone."""
     law: ClassVar[str] = ""
     """What its chains converge to, if that is not the posterior."""
     tunes: ClassVar[bool] = False

@@ -77,7 +77,9 @@ def take_level(sampler: Sampler, target: Target, chain: Chain, level: int) -> No
     chain.forget()
     score_anew(*chain.parts(target)[:3])
     if chain.tables is not None:
-        chain.tables = tables_at(target, level, chain.tables)
+        wanted = level if sampler.walks_on_tables else target.table_level(level)
+        if wanted != chain.tables.target.level:
+            chain.tables = tables_at(target, wanted, chain.tables)
     sampler.on_new_tables(chain)
 
 

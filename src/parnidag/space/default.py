@@ -50,7 +50,7 @@ def settled(target: Target, considered: NDArray[np.bool_], seed: int) -> Target:
         best = max(levels, key=lambda level: target.at(level).log_posterior(found))
         if best == target.level:
             break
-        target = target.at(best)
+        target = target.beginning_at(best)
     return target
 
 
