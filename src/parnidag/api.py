@@ -25,7 +25,7 @@ from parnidag.exact_solver.over_levels import Answer, add_up_levels
 from parnidag.exact_solver.size import check_size
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
-from parnidag.priors.edge_prior import EdgePrior
+from parnidag.priors.edge_prior import EdgePrior, chosen_prior
 from parnidag.results.assemble import record_of_answer, record_of_run, software
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
@@ -68,7 +68,7 @@ def sample(
     data: Any,
     *,
     score: Score | str | None = None,
-    prior: EdgePrior | None = None,
+    prior: EdgePrior | Literal["paper"] | None = None,
     sampler: Sampler | None = None,
     space: Any = None,
     start: Start = None,
@@ -103,9 +103,11 @@ def sample(
         of batches and Dask data frames are read piece by piece (`Data.from_batches`).
     score
         How well parents explain a node: a score such as `scores.BGe()`, its name, or ``"auto"``, the default:
-        `scores.Gaussian(g=10)`, the paper's, for numbers and `scores.BDeu()` for discrete columns.
+        `scores.BGe(alpha_w="learn")` for numbers, whose prior scale is learned along with the graph, and
+        `scores.BDeu()` for discrete columns. ``"paper"`` is the paper's, `scores.Gaussian(g=10)`, with its edge odds.
     prior
-        What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 1/n.
+        What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 2/n. ``"paper"`` is
+        `EdgePrior(h="paper")`, 1/n, which the score ``"paper"`` brings along wherever the prior says nothing of h.
     sampler
         How chains walk: `samplers.PARNI()`, `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC`, `IterativeMCMC` or
         `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where that takes too long
@@ -369,7 +371,7 @@ def exact(
     data: Any,
     *,
     score: Score | str | None = None,
-    prior: EdgePrior | None = None,
+    prior: EdgePrior | Literal["paper"] | None = None,
     draws: int = 0,
     seed: int | None = None,
 ) -> Posterior:
@@ -433,7 +435,7 @@ def _posterior_of_answer(target: Target, answer: Answer, draws: int, chains: int
 KINDS: dict[str, tuple[str, str]] = {
     "sampler": ("advance", "a sampler such as parnidag.samplers.PARNI()"),
     "score": ("table", "a score such as parnidag.scores.Gaussian(g=10), or its name"),
-    "prior": ("resolve", "a prior such as parnidag.EdgePrior(h=0.1)"),
+    "prior": ("resolve", 'a prior such as parnidag.EdgePrior(h=0.1), "paper"'),
     "executor": ("submit", "a concurrent.futures.Executor, a function that makes one, or a Dask client"),
     "progress": ("", "True or False"),
 }
@@ -446,6 +448,8 @@ def _check_kinds(**arguments: object) -> None:
         method, wanted = KINDS[name]
         if value is None or isinstance(value, {"score": str, "progress": bool}.get(name, ())):
             continue
+        if name == "prior" and value == "paper":
+            continue
         makes_executors = name == "executor" and callable(value) and not isinstance(value, type)
         if not (hasattr(value, method) or makes_executors):
             raise ParnidagError(f"{name} must be {wanted}, or None, got {value!r}")
@@ -453,8 +457,8 @@ def _check_kinds(**arguments: object) -> None:
             raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
 
 
-def _target(data: Data, score: Score | str | None, prior: EdgePrior | None) -> Target:
-    return Target.build(data, choose_score(score, data), EdgePrior() if prior is None else prior)
+def _target(data: Data, score: Score | str | None, prior: EdgePrior | str | None) -> Target:
+    return Target.build(data, choose_score(score, data), chosen_prior(prior, score))
 
 
 def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:

@@ -45,6 +45,20 @@ def _whole(kind: type, tokens: Sequence[Token]) -> int:
         raise ValueError(f"{tokens[0].value} is not a whole number") from None
 
 
+def _odds_weight(kind: type, tokens: Sequence[Token]) -> Any:
+    """Read a number, two for a Beta prior, or "paper"."""
+    from parnidag.priors.edge_prior import Beta
+
+    text = tokens[0].value
+    if text == "paper":
+        return text
+    try:
+        numbers = [float(part) for part in text.split(",")]
+        return numbers[0] if len(numbers) == 1 else Beta(*numbers)
+    except (ValueError, TypeError):
+        raise ValueError(f'{text} is not a number, two numbers "A,B", or "paper"') from None
+
+
 if TYPE_CHECKING:
     ScoreWord = str
     SamplerWord = str
@@ -62,17 +76,19 @@ class ModelOptions:
     """What the data mean: the score and the prior over graphs."""
 
     score: ScoreWord = "auto"
-    """How well parents explain a node. "auto" is bdeu for discrete columns, else gaussian."""
+    """How well parents explain a node. "auto" is bdeu for discrete columns, else bge whose scale is learned; "paper" is
+    gaussian with g = 10, and --h paper."""
 
     score_option: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NAME=VALUE")] = ()
-    """An option of the score, such as alpha_w=12 for bge or ess=5 for bdeu. Repeatable."""
+    """An option of the score, such as alpha_w=12 for bge or ess=learn for bdeu. Repeatable."""
 
     g: Annotated[float | None, Parameter(name="--g")] = None
-    """Prior variance of an edge's weight, in units of the child's noise variance; short for --score-option g=…
-    Default: 10, the paper's; for gprior the number of rows."""
+    """Prior variance of an edge's weight, in units of the child's noise variance, for the scores gaussian and gprior;
+    short for --score gaussian --score-option g=…"""
 
-    h: Annotated[float | None, Parameter(name="--h")] = None
-    """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). Default: 1 / number of nodes."""
+    h: Annotated[Any, Parameter(name="--h", converter=_odds_weight, metavar="H")] = None
+    """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). "A,B" learns it, beforehand Beta(A, B);
+    "paper" is 1 / number of nodes. Default: 2 / number of nodes."""
 
     forbid: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
     """An edge that no graph may have, written "parent,child" or "parent->child". Repeatable."""
@@ -109,14 +125,19 @@ class ModelOptions:
             options[name] = value
         if not options:
             return choose_score(self.score, data)
-        name = type(choose_score(self.score, data)).__name__ if self.score == "auto" else self.score
-        return named_score(name, options)
+        if self.score != "auto":
+            return named_score(self.score, options)
+        if self.g is not None and data.kind != "discrete":
+            return named_score("gaussian", options)
+        usual = choose_score(None, data)
+        learned = {usual.learns: "learn"} if usual.is_learned else {}
+        return named_score(type(usual).__name__, learned | options)
 
     def prior(self) -> EdgePrior:
         from parnidag.priors.edge_prior import EdgePrior
 
         return EdgePrior(
-            h=self.h,
+            h="paper" if self.h is None and self.score == "paper" else self.h,
             forbidden=[_edge("--forbid", text) for text in self.forbid],
             required=[_edge("--require", text) for text in self.require],
             max_parents=self.max_parents,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,9 +94,9 @@ class EdgePrior:
     Parameters
     ----------
     h
-        Odds weight of an edge, in (0, 1); None (default) means 1/n for n nodes. `Beta(a, b)` learns it along with the
-        graph. It is not the prior probability of
-        an edge: graphs with cycles have no weight, so that is smaller (n = 11 and h = 1/11 give 0.07776).
+        Odds weight of an edge, in (0, 1). None (default) means 2/n for n nodes, at most ½: about as many edges as
+        nodes. ``"paper"`` means 1/n, and `Beta(a, b)` learns it along with the graph. It is not the prior probability
+        of an edge: graphs with cycles have no weight, so that is smaller (n = 11 and h = 1/11 give 0.07776).
     forbidden
         Edges in no graph: pairs, an n × n boolean array, a boolean data frame whose labels are nodes, or a graph of
         parnidag, networkx or causal-learn. The diagonal of an array means nothing; an undirected edge counts both ways.
@@ -120,7 +120,7 @@ class EdgePrior:
            [1, 0, 0]], dtype=uint8)
     """
 
-    h: float | Beta | None = None
+    h: float | Beta | Literal["paper"] | None = None
     forbidden: Iterable[Edge] | NDArray[np.bool_] = ()
     required: Iterable[Edge] | NDArray[np.bool_] = ()
     tiers: Sequence[Sequence[Node]] | Mapping[Node, float] | None = None
@@ -130,8 +130,8 @@ class EdgePrior:
     def __post_init__(self) -> None:
         # Stored in one checked form, so that generators are read once and later changes to an array do not matter.
         h, bound = self.h, self.max_parents
-        if h is not None and not isinstance(h, Beta):
-            h = number(h, "h", above=0, below=1, note="a Beta, or None for 1/n", error=PriorError)
+        if h is not None and h != "paper" and not isinstance(h, Beta):
+            h = number(h, "h", above=0, below=1, note='a Beta, "paper" for 1/n, or None for 2/n', error=PriorError)
         if bound is not None:
             bound = whole(bound, "max_parents", note="or None for no bound", error=PriorError)
         for argument, value in (
@@ -163,7 +163,7 @@ class EdgePrior:
         --------
         >>> resolved = EdgePrior(log_odds={("a", "b"): 1.5}).resolve(["a", "b", "c", "d"])
         >>> resolved.h, round(float(resolved.log_odds[0, 1]), 4), resolved.max_parents
-        ((0.25,), 0.4014, 3)
+        ((0.5,), 1.5, 3)
         """
         nodes = Nodes(names)
         forbidden, required = self._masks(nodes)
@@ -179,13 +179,15 @@ class EdgePrior:
         status[forbidden | late_to_early | required.T] = FORBIDDEN
         np.fill_diagonal(status, FORBIDDEN)
         status[required] = REQUIRED
-        values, log_weights = np.array([1.0 / nodes.size]), np.zeros(1)
-        if isinstance(self.h, Beta):
+        values, log_weights = np.array([min(2.0 / nodes.size, 0.5)]), np.zeros(1)
+        if self.h == "paper":
+            values = np.array([1.0 / nodes.size])
+        elif isinstance(self.h, Beta):
             values, log_weights = self.h.grid()
             could_join = np.triu((status == FREE) | (status == FREE).T).sum()
             log_weights = log_weights + could_join * np.log1p(-values)
         elif self.h is not None:
-            values = np.array([self.h])
+            values = np.array([float(self.h)])
         extra = self._extra(nodes)
         if abs(extra).max(initial=0.0) > MOST_LOG_ODDS:
             i, j = np.unravel_index(int(abs(extra).argmax()), extra.shape)
@@ -231,6 +233,13 @@ class EdgePrior:
             "max_parents": resolved.max_parents,
             "log_odds_edges": int(np.count_nonzero(self._extra(nodes))),
         }
+
+
+def chosen_prior(prior: EdgePrior | str | None, score: object) -> EdgePrior:
+    """Return the prior as given, or by its name; with the paper's score its edge odds are the paper's, unless given."""
+    chosen = EdgePrior() if prior is None else EdgePrior(h="paper") if isinstance(prior, str) else prior
+    of_paper = isinstance(score, str) and score.lower() == "paper"
+    return replace(chosen, h="paper") if of_paper and chosen.h is None else chosen
 
 
 def _listed(mask: NDArray[np.bool_], names: Sequence[str]) -> list[list[str]]:

@@ -53,10 +53,16 @@ def _prior_rows(prior: dict[str, Any]) -> Rows:
         "edges with odds of their own": prior.get("log_odds_edges"),
     }
     return [
-        ("edge prior h", f"{prior['h']:.4g}" if prior.get("h") is not None else ""),
+        ("edge prior h", _odds_in_words(prior.get("h"))),
         ("most parents", str(prior.get("max_parents", ""))),
         *((name, f"{count:,}" if count else "") for name, count in counts.items()),
     ]
+
+
+def _odds_in_words(h: Any) -> str:
+    if isinstance(h, dict):
+        return f"learned, Beta({', '.join(f'{x:g}' for x in h['beta'])})"
+    return "" if h is None else f"{h:.4g}"
 
 
 def _run_rows(settings: dict[str, Any], exact: bool, log_evidence: float | None) -> Rows:
@@ -169,7 +175,8 @@ def _prior_call(prior: dict[str, Any]) -> list[str]:
     """Return the lines of the prior; what settings do not hold is said in a comment."""
     if not prior:
         return []
-    options = [f"h={prior['h']!r}"] if "h" in prior else []
+    h = prior.get("h")
+    options = [f"h=Beta({', '.join(f'{x:g}' for x in h['beta'])})" if isinstance(h, dict) else f"h={h!r}"] if h else []
     notes = []
     for name in ("forbidden", "required"):
         edges = [tuple(edge) for edge in prior.get(name) or []]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from parnidag.scores.base import Score
 
 NAMES = {
+    "paper": "gaussian.Gaussian",
     "gaussian": "gaussian.Gaussian",
     "gprior": "gaussian.GPrior",
     "bge": "gaussian.BGe",
@@ -22,14 +23,19 @@ NAMES = {
     "spline": "spline.Spline",
 }
 """Word, and home of the class: of every score that has a name. The command line offers these words."""
-load: Any = loader("parnidag.scores", [*NAMES.values(), "custom.Compiled", "custom.PythonScore"])
+load: Any = loader("parnidag.scores", [*dict.fromkeys(NAMES.values()), "custom.Compiled", "custom.PythonScore"])
 _WORDS = {"none": None, "true": True, "yes": True, "false": False, "no": False}
 
 
 def choose_score(score: Score | str | None, data: Data) -> Score:
-    """Return a score: as given, by its name, or for ``"auto"`` and None the one that suits the kind of data."""
+    """Return a score: as given, by its name, or for ``"auto"`` and None the one that suits the kind of data.
+
+    ``"paper"`` is `Gaussian(g=10)`; the edge odds that belong to it are chosen where the prior is (`api.sample`).
+    """
     if score is None or (isinstance(score, str) and score.lower() == "auto"):
-        return named_score("bdeu" if data.kind == "discrete" else "gaussian")
+        if data.kind == "discrete":
+            return named_score("bdeu")
+        return named_score("bge", {"alpha_w": "learn"})
     return named_score(score) if isinstance(score, str) else score
 
 
@@ -52,10 +58,12 @@ def _value(text: str) -> object:
     word = text.strip().lower()
     if word in _WORDS:
         return _WORDS[word]
+    if word == "learn":
+        return word
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ParnidagError(f"{text!r} is neither a number nor yes, no or none") from None
+        raise ParnidagError(f"{text!r} is neither a number nor yes, no, none or learn") from None
     if len(numbers) > 1:
         return tuple(numbers)
     return int(numbers[0]) if numbers[0].is_integer() and "." not in text else numbers[0]

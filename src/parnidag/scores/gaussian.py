@@ -230,11 +230,11 @@ class BIC(Score):
 class BGe(Score):
     """Bayesian Gaussian score-equivalent: a normal-Wishart prior on mean and precision of all nodes together.
 
-    The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42), on
-    the data as given. Graphs that imply the same independences score the same. The prior covariance has equal
-    variances, so columns should be on comparable scales: with ``standardise=True`` they are divided by their standard
-    deviations first. Columns whose means are about 10⁶ standard deviations from the prior mean, where rounding would
-    decide, are refused.
+    The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42).
+    Graphs that imply the same independences score the same. The prior covariance has equal variances, so columns are
+    divided by their standard deviations first; with ``standardise=False`` they are taken as they are, and should be on
+    comparable scales around 1. Columns whose means are about 10⁶ standard deviations from the prior mean, where
+    rounding would decide, are refused.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class BGe(Score):
     alpha_mu: float = 1.0
     alpha_w: float | tuple[float, ...] | Literal["learn"] | None = None
     mean: float | Sequence[float] | None = None
-    standardise: bool = False
+    standardise: bool = True
 
     def __post_init__(self) -> None:
         check_positive(self.alpha_mu, "alpha_mu", "")

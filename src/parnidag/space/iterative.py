@@ -7,7 +7,7 @@ from typing import Any, Literal
 from parnidag._util.checks import number, seed_or_new
 from parnidag.data.table import as_data
 from parnidag.errors import ParnidagError
-from parnidag.priors.edge_prior import EdgePrior
+from parnidag.priors.edge_prior import EdgePrior, chosen_prior
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score
 from parnidag.space.default import ALPHA, MAX_CONDITIONING, neighbours, pc_fits
@@ -77,7 +77,7 @@ def iterative(
     check_expansion(by, threshold, max_candidates)
     number(memory, "memory", above=0, most=float("inf"), what="a number of bytes")
     table = as_data(data)
-    target = Target.build(table, choose_score(score, table), EdgePrior() if prior is None else prior)
+    target = Target.build(table, choose_score(score, table), chosen_prior(prior, score))
     if alpha is not None and (skeleton is not None or not pc_fits(table, target)):
         raise ParnidagError(f"alpha={alpha!r} is for the tests of PC, and this space begins without them: leave it out")
     if skeleton is None:
