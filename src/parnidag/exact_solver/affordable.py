@@ -14,10 +14,11 @@ from parnidag.scores.custom import OwnScore, PythonScore
 from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
-USUAL_LEVELS = 5
-"""Of the values that are learned along with the graph so many are usually added up."""
-MOST_SECONDS = 20.0
-"""About what chains of some twenty nodes take, search and all."""
+MOST_SECONDS, MOST_SECONDS_LEARNED = 20.0, 60.0
+"""About what chains of some twenty nodes take, search and all; and where values are learned along with the graph, so
+that several sums are needed, and chains take longer too."""
+USUAL_LEVELS = 3
+"""Of these values so many usually matter: the best and its neighbours."""
 CHECK_SECONDS = 7.0
 """What the check of a run may take: 16 discrete columns are within it."""
 WALKED, FACTORISED, COMPILED, CALLED = 2e-7, 4e-6, 1.2e-5, 3e-4
@@ -43,14 +44,18 @@ def seconds_per_set(target: Target) -> float:
 
 def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> Answer | None:
     """Add up all graphs, unless that takes too long: at one level, or at all those together that matter."""
-    left, levels = most_seconds, 1 if target.levels is None else min(target.levels.count, USUAL_LEVELS)
-    if not tables_are_affordable(target, most_seconds / levels):
+    levels = 1 if target.levels is None else min(target.levels.count, USUAL_LEVELS)
+    left = most_seconds if levels == 1 else most_seconds * MOST_SECONDS_LEARNED / MOST_SECONDS
+    if not tables_are_affordable(target, left / (2 * levels)):  # for what they weigh by orders, and for the sum itself
+        return None
+    first = bounded(AllSets.of(target).sums)
+    if count_terms(first) * SECONDS_PER_TERM > left:
         return None
 
     def solve_at(at: Target) -> Solution | None:
         nonlocal left, levels
         sets = AllSets.of(at).sums
-        if target.levels is not None:
+        if at is not target:
             at.__dict__.pop("set_sums", None)  # nobody else will ask for them
         completions = bounded(sets)
         seconds = count_terms(completions) * SECONDS_PER_TERM

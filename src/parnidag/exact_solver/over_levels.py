@@ -3,24 +3,27 @@
 Every level (see `target.Levels`) has an evidence, the sum over all graphs; levels are weighed by it and by what they
 had beforehand, and edge probabilities averaged. Evidence falls off quickly around the best values, so the sum begins at
 one level and goes on to the neighbours of those that matter: what is more than a factor of `NEGLIGIBLE` below the best,
-and everything behind it, is left out.
+and everything behind it, is left out. Where a sum takes long, sums over all orders, which are quick and nearly as
+telling, say which levels matter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from parnidag.exact_solver.draws import BoolArray, draw_graphs
-from parnidag.exact_solver.sums import Solution, add_up, bounded
+from parnidag.exact_solver.sums import Solution, add_up, bounded, log_sum_over_orders
 from parnidag.kernels.types import Floats, Integers
-from parnidag.tables.all_sets import AllSets
+from parnidag.tables.all_sets import AllSets, SetSums
 from parnidag.target import Target
 
 NEGLIGIBLE = 1e-6
+MANY_NODES = 15
+"""From so many nodes on a sum over all graphs takes long."""
 Place = tuple[int, int]
 """A value of the score's field and one of the odds, by number."""
 
@@ -58,44 +61,93 @@ def add_up_levels(target: Target, solve_at: Callable[[Target], Solution | None] 
     """Add up all graphs at every level that matters; None as soon as `solve_at` gives none for one of them."""
     shape = (1, 1) if target.levels is None else target.levels.offsets.shape
     solutions: dict[Place, Solution] = {}
-    logs: dict[Place, float] = {}
-    wanted = [(target.level // shape[1], target.level % shape[1])]
-    while wanted:
-        for place in wanted:
-            at = target.at(place[0] * shape[1] + place[1])
-            solution = (solve_target if solve_at is None else solve_at)(at)
-            if solution is None:
+
+    def at(place: Place) -> Target:
+        return target.at(place[0] * shape[1] + place[1])
+
+    def evidence(place: Place) -> float | None:
+        solution = (solve_target if solve_at is None else solve_at)(at(place))
+        if solution is None:
+            return None
+        solutions[place] = solution
+        return solution.log_total + at(place).problem.offset
+
+    def over_orders(place: Place) -> float:
+        return log_sum_over_orders(_sets_of(at(place))) + at(place).problem.offset
+
+    begin: Place = (target.level // shape[1], target.level % shape[1])
+    if target.n_nodes >= MANY_NODES and target.levels is not None:
+        known = _explored(over_orders, begin, shape) or {}
+        logs: dict[Place, float] = {}
+        for place in _mattering(known):
+            found = evidence(place)
+            if found is None:
                 return None
-            solutions[place], logs[place] = solution, solution.log_total + at.problem.offset
-        matter = [place for place in logs if logs[place] >= max(logs.values()) + math.log(NEGLIGIBLE)]
-        solutions = {place: solutions[place] for place in matter}
-        unknown = {place: [near for near in _neighbours(place, shape) if near not in logs] for place in matter}
-        wanted = max(unknown.items(), key=lambda one: (bool(one[1]), logs[one[0]]))[1]
-    places = list(solutions)
-    weights = np.exp([logs[place] - max(logs.values()) for place in places])
+            logs[place] = found
+    else:
+        explored = _explored(evidence, begin, shape)
+        if explored is None:
+            return None
+        logs = explored
+    places = _mattering(logs)
+    best = max(logs.values())
+    weights = np.exp([logs[place] - best for place in places])
     shares = weights / weights.sum()
     by_level = np.zeros(shape)
     for place, share in zip(places, shares, strict=True):
         by_level[place] = share
     return Answer(
-        log_total=max(logs.values()) + math.log(weights.sum()),
+        log_total=best + math.log(weights.sum()),
         edge_probabilities=np.sum(
             [share * solutions[place].edge_probabilities for place, share in zip(places, shares, strict=True)], axis=0
         ),
-        cancellation=max(solution.cancellation for solution in solutions.values()),
+        cancellation=max(solutions[place].cancellation for place in places),
         level_probabilities=by_level.ravel(),
         solutions={place[0] * shape[1] + place[1]: solutions[place] for place in places},
     )
 
 
-def solve_target(target: Target) -> Solution:
-    """Add up all graphs at one level."""
+def _explored(log_of: Callable[[Place], float | None], begin: Place, shape: Sequence[int]) -> dict[Place, float] | None:
+    """Return a figure for each place from which one goes on: it matters, and so would one that falls off as it does.
+
+    The best place first, in the direction that rises; None as soon as there is none for a place.
+    """
+    logs: dict[Place, float] = {}
+    wanted: Place | None = begin
+    while wanted is not None:
+        found = log_of(wanted)
+        if found is None:
+            return None
+        logs[wanted] = found
+        least = max(logs.values()) + math.log(NEGLIGIBLE)
+        promising = []
+        for place, own in logs.items():
+            for near in _neighbours(place, shape):
+                behind = (2 * place[0] - near[0], 2 * place[1] - near[1])
+                expected = 2.0 * own - logs[behind] if behind in logs else own
+                if near not in logs and expected >= least:
+                    promising.append((own, expected, near))
+        wanted = max(promising)[2] if promising else None
+    return logs
+
+
+def _mattering(logs: dict[Place, float]) -> list[Place]:
+    return [place for place, log in logs.items() if log >= max(logs.values()) + math.log(NEGLIGIBLE)]
+
+
+def _sets_of(target: Target) -> SetSums:
     sets = AllSets.of(target).sums
     if target.levels is not None:  # nobody else will ask for these
         target.__dict__.pop("set_sums", None)
+    return sets
+
+
+def solve_target(target: Target) -> Solution:
+    """Add up all graphs at one level."""
+    sets = _sets_of(target)
     return add_up(sets, bounded(sets))
 
 
-def _neighbours(place: Place, shape: tuple[int, ...]) -> list[Place]:
+def _neighbours(place: Place, shape: Sequence[int]) -> list[Place]:
     near = [(place[0] + k, place[1] + l) for k, l in ((-1, 0), (1, 0), (0, -1), (0, 1))]
     return [(k, l) for k, l in near if 0 <= k < shape[0] and 0 <= l < shape[1]]
