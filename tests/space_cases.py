@@ -16,10 +16,10 @@ from parnidag.target import Target
 
 RING = {n: np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (4, 5)}
 LAWS = {
-    "full": (4, EdgePrior(), None, None),
+    "full": (4, EdgePrior(h="paper"), None, None),
     "constrained": (4, EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2), None, None),
-    "ring": (4, EdgePrior(), RING[4], False),
-    "five": (5, EdgePrior(), None, None),
+    "ring": (4, EdgePrior(h="paper"), RING[4], False),
+    "five": (5, EdgePrior(h="paper"), None, None),
     "five, ring with extras": (5, EdgePrior(h=0.3, max_parents=3), RING[5], True),
 }
 """Number of nodes, prior, space and `plus_one`."""
@@ -29,7 +29,7 @@ CONSTRAINED = EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4), (7,
 
 
 def make_target(values, prior=None):
-    return Target.build(Data(values), scores.Gaussian(), EdgePrior() if prior is None else prior)
+    return Target.build(Data(values), scores.Gaussian(), EdgePrior(h="paper") if prior is None else prior)
 
 
 def exact_laws(values, prior, space, plus_one):

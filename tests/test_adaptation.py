@@ -40,7 +40,7 @@ def naive_unconstrained(target, considered):
 
 @pytest.mark.parametrize(
     "prior",
-    [EdgePrior(), EdgePrior(required=[(0, 4), (2, 1)], forbidden=[(3, 0)]), EdgePrior(h=0.4, max_parents=2)],
+    [EdgePrior(h="paper"), EdgePrior(required=[(0, 4), (2, 1)], forbidden=[(3, 0)]), EdgePrior(h=0.4, max_parents=2)],
     ids=["free", "constrained", "two parents"],
 )
 def test_warm_start_is_appendix_c(prior):
@@ -60,7 +60,7 @@ def test_warm_start_is_appendix_c(prior):
 
 
 def adapted(sampler, tune, iterations, seed=3):
-    target = Target.build(Data(reference.small_values(8, n_rows=30)), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(reference.small_values(8, n_rows=30)), scores.Gaussian(), EdgePrior(h="paper"))
     chain = new_chain(target, target.required, seed, 0)
     sampler.begin(target, sampler.prepare(target, Asked()), chain, tune)
     sampler.advance(target, chain, iterations)
@@ -125,7 +125,7 @@ def test_epochs_grow():
 
 def test_every_pair_is_in_its_bucket():
     """The table from which neighbourhoods are drawn holds each pair once, under a bound that covers it."""
-    target = Target.build(Data(reference.small_values(8)), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(reference.small_values(8)), scores.Gaussian(), EdgePrior(h="paper"))
     chain = new_chain(target, target.required, 1, 0)
     sampler = samplers.PARNI(kappa=1e-7, moves="paper")
     sampler.begin(target, Prepared(warm=np.exp(np.random.default_rng(4).uniform(-14.0, -0.1, (8, 8)))), chain, 0)

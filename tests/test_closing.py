@@ -23,7 +23,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def target(network):
-    return Target.build(Data(network.values), scores.Gaussian(), EdgePrior())
+    return Target.build(Data(network.values), scores.Gaussian(), EdgePrior(h="paper"))
 
 
 def random_dag(rng, nodes, edges):
@@ -52,7 +52,7 @@ def test_closing_gives_each_end_of_an_edge_the_parents_of_the_other(network):
     rng = np.random.default_rng(5)
     prior = EdgePrior(required=[(0, 1), (2, 3)], forbidden=[(i, 4) for i in range(5, 15)])
     for trial, options in enumerate(({}, {"prior": prior}) * 5):
-        limited = Target.build(Data(network.values), scores.Gaussian(), options.get("prior", EdgePrior()))
+        limited = Target.build(Data(network.values), scores.Gaussian(), options.get("prior", EdgePrior(h="paper")))
         considered = rng.random((20, 20)) < 0.1
         graphs = [random_dag(rng, 20, 15) | limited.required for _ in range(trial % 4)]
         found = closed(limited, considered, graphs, sets=2.0**30)
@@ -89,7 +89,7 @@ def test_closing_keeps_to_its_bound_and_to_the_neighbours_first(target, sets, mo
 def blind():
     """A problem whose best graph an expansion from no candidates does not find by adding one edge at a time."""
     simulation = parnidag.simulate(nodes=8, edges=20, rows=300, seed=1)
-    return Target.build(Data(simulation.values), scores.Gaussian(), EdgePrior())
+    return Target.build(Data(simulation.values), scores.Gaussian(), EdgePrior(h="paper"))
 
 
 def test_closing_finds_what_one_edge_at_a_time_does_not(blind, monkeypatch):

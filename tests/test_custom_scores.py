@@ -108,7 +108,7 @@ def test_each_set_is_asked_for_once_by_a_chain():
         asked.append((threading.get_ident(), node, parents))
         return -float(len(parents))
 
-    target = Target.build(Data(VALUES), scores.PythonScore(count), EdgePrior())
+    target = Target.build(Data(VALUES), scores.PythonScore(count), EdgePrior(h="paper"))
     chain = samplers.base.new_chain(target, np.zeros((5, 5), bool), 1, 0)
     samplers.ADR().begin(target, samplers.ADR().prepare(target, Asked()), chain, 0)
     asked.clear()

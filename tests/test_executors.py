@@ -68,7 +68,7 @@ def test_forked_processes_find_the_work_and_use_one_thread(expected):
 
 @pytest.mark.parametrize("sampler", [samplers.PartitionMCMC(), samplers.Tempered()])
 def test_tables_travel(sampler, spawned):
-    options = {"sampler": sampler, "thin": 20}
+    options = {"sampler": sampler, "score": "gaussian", "thin": 20}
     assert_same_run(quick(**options), quick(spawned, **options))
 
 

@@ -25,11 +25,13 @@ def network():
 
 @pytest.fixture(scope="module")
 def target(network):
-    return Target.build(Data(network.values, names=network.names), scores.Gaussian(), EdgePrior())
+    return Target.build(Data(network.values, names=network.names), scores.Gaussian(), EdgePrior(h="paper"))
 
 
 def quick(data, **options):
-    return parnidag.sample(data, progress=False, **{"seed": 1, "draws": 40, "thin": 50, "chains": 2, **options})
+    return parnidag.sample(
+        data, score="paper", progress=False, **{"seed": 1, "draws": 40, "thin": 50, "chains": 2, **options}
+    )
 
 
 def test_expansion_mends_a_skeleton_that_misses_edges(network, target):
@@ -37,8 +39,8 @@ def test_expansion_mends_a_skeleton_that_misses_edges(network, target):
     true_graph = np.zeros((20, 20), bool)
     for parent, child in network.edges:
         true_graph[network.names.index(parent), network.names.index(child)] = True
-    from_pc = space.iterative(network.values, seed=1)
-    from_nothing = space.iterative(network.values, skeleton=np.zeros((20, 20)), seed=1)
+    from_pc = space.iterative(network.values, score="paper", seed=1)
+    from_nothing = space.iterative(network.values, skeleton=np.zeros((20, 20)), score="paper", seed=1)
     for found in (from_pc, from_nothing):
         assert found.log_posterior == pytest.approx(target.log_posterior(found.best), abs=1e-8)
         assert found.log_posterior >= target.log_posterior(true_graph) - 1e-8
@@ -58,7 +60,7 @@ def test_the_same_seed_grows_the_same_space(network):
 
 
 def test_an_expansion_keeps_to_the_prior_and_to_its_bounds(network):
-    everywhere = space.iterative(network.values, seed=1)
+    everywhere = space.iterative(network.values, score="paper", seed=1)
     i, j = np.argwhere(everywhere.best)[0].tolist()
     a, b = np.argwhere(everywhere.best)[-1].tolist()
     prior = EdgePrior(forbidden=[(i, j)], required=[(b, a)], max_parents=2)
@@ -113,7 +115,7 @@ def test_sampled_expansion_adds_probable_edges():
     few = space.iterative(values, skeleton=start, by="sampled", threshold=0.95, seed=1)
     many = space.iterative(values, skeleton=start, by="sampled", threshold=0.2, seed=1)
     assert 0 < few.considered.sum() < many.considered.sum()
-    probable = parnidag.exact(values).edge_probabilities.to_numpy()
+    probable = parnidag.exact(values, score="paper").edge_probabilities.to_numpy()
     certain = (probable + probable.T) > 0.98
     assert (many.considered | ~certain).mean() > 0.98  # edges beyond doubt are candidates
 
@@ -158,7 +160,7 @@ def test_few_nodes_consider_every_parent(target):
     ids=lambda sampler: sampler.name,
 )
 def test_every_sampler_accepts_a_grown_space_and_saves_it(network, sampler, tmp_path):
-    found = space.iterative(network.values, seed=1)
+    found = space.iterative(network.values, score="paper", seed=1)
     posterior = quick(network.values, sampler=sampler, space=found)
     assert (posterior.space.considered | ~found.considered).all()
     posterior.save(tmp_path / "result.nc")
@@ -192,7 +194,7 @@ def test_samplers_without_a_space_have_none_and_say_so(network):
 def test_a_skeleton_steers_the_warm_start_and_forbids_nothing():
     """With the wrong skeleton the answer stays right, since every other edge remains possible."""
     table = parnidag.simulate(nodes=9, edges=12, rows=80, seed=5).values
-    exact = parnidag.exact(table).edge_probabilities.to_numpy()
+    exact = parnidag.exact(table, score="paper").edge_probabilities.to_numpy()
     for skeleton in (space.pc(table, alpha=0.05), space.pc(table, alpha=0.0), np.roll(np.eye(9), 1, axis=1)):
         found = quick(table, space=skeleton, chains=16, draws=500, thin=200)
         assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
@@ -240,7 +242,7 @@ def test_by_default_chains_start_where_the_initialiser_ends(network, target, ask
     assert asked["chains"] == [3]
     assert {"skeleton", "initialiser", "tables", "warm start"} <= posterior.diagnostics().timings.keys()
     found = initialise(target, default_skeleton(Data(network.values), target).considered, 1, 3)
-    assert starts_of(posterior) == [set(np.flatnonzero(graph).tolist()) for graph in found.graphs]
+    assert starts_of(posterior) == [set(np.flatnonzero(graph).tolist()) for graph in found.starts]
     assert np.array_equal(posterior.space.considered, found.space.considered)
     assert np.array_equal(posterior.space.considered, asked["warm"][0])
     assert posterior.best.log_posterior >= found.space.log_posterior - 1e-6

@@ -175,6 +175,7 @@ def p_values(sampler, nodes, prior, judged_by=None, **options):
         options = {"start": "empty", "space": 1 - np.eye(nodes), **options}
     found = parnidag.sample(
         values,
+        score="paper",
         prior=PRIORS[prior],
         sampler=sampler,
         progress=False,

@@ -25,7 +25,7 @@ LOST_DIGITS = 1e-11
 
 def quick(data, **options):
     given = {"seed": 1, "draws": 100, "sampler": PartitionMCMC(), **options}
-    return parnidag.sample(data, progress=False, **given)
+    return parnidag.sample(data, score="paper", progress=False, **given)
 
 
 def begin(target, considered, start=None, **settings):
@@ -167,10 +167,12 @@ def test_sampled_graphs_follow_their_law_and_not_the_other(name, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", [EdgePrior(), EdgePrior(required=[(3, 1)], forbidden=[(0, 4)], max_parents=3)])
+@pytest.mark.parametrize(
+    "prior", [EdgePrior(h="paper"), EdgePrior(required=[(3, 1)], forbidden=[(0, 4)], max_parents=3)]
+)
 def test_ten_nodes_against_the_exact_referee(prior):
     table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
-    exact = parnidag.exact(table.values, prior=prior).edge_probabilities.to_numpy()
+    exact = parnidag.exact(table.values, score="paper", prior=prior).edge_probabilities.to_numpy()
     found = quick(table.values, prior=prior, chains=16, draws=1000, thin=100, tune=20_000)
     assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
 
@@ -186,7 +188,7 @@ def test_ten_nodes_on_a_space_against_the_exact_solver_on_the_same_sets():
         for parents, score in scored.items():
             log_weights[j, dags.column_of(parents, j)] = score
     exact = referee.solve(log_weights).edge_probabilities
-    everything = parnidag.exact(values).edge_probabilities.to_numpy()
+    everything = parnidag.exact(values, score="paper").edge_probabilities.to_numpy()
     assert abs(exact - everything).max() > 0.02  # so it matters which graphs the space holds
     sampler = PartitionMCMC(plus_one=True)
     found = quick(values, space=skeleton & ~np.eye(10, dtype=bool), sampler=sampler, chains=16, draws=1000, thin=100)

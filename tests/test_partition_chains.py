@@ -237,7 +237,7 @@ def test_edge_counts_are_those_of_the_kept_iterations(kind, table):
 @both
 def test_the_smallest_and_the_most_constrained_problems_work(kind):
     two = reference.small_values(2)
-    graphs, posterior, weighted = exact_laws(two, EdgePrior(), None, None)
+    graphs, posterior, weighted = exact_laws(two, EdgePrior(h="paper"), None, None)
     expected = dags.edge_probabilities_of(graphs, weighted if kind is OrderMCMC else posterior)
     found = quick(two, sampler=kind(), chains=16, draws=500, thin=20)
     assert smallest_p_value(chain_probabilities(found), expected) > SMALLEST_P

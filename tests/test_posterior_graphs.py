@@ -21,7 +21,7 @@ from parnidag.results.posterior import Posterior
 @pytest.fixture(scope="module")
 def exact():
     table = parnidag.simulate(nodes=4, edges=4, rows=60, seed=3)
-    return parnidag.exact(table.values, draws=4000, seed=1)
+    return parnidag.exact(table.values, score="paper", draws=4000, seed=1)
 
 
 def test_top_graphs_are_the_best_and_their_probabilities_exact(exact):

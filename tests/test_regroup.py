@@ -327,7 +327,7 @@ def test_compiled_kernels_make_the_same_moves_as_plain_python():
 
 
 def test_two_nodes_are_a_group_too():
-    target = Target.build(Data(reference.small_values(2)), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(reference.small_values(2)), scores.Gaussian(), EdgePrior(h="paper"))
     chain = begin(target, ~np.eye(2, dtype=bool), False, np.zeros((2, 2), bool))
     seen = {graph.tobytes() for _, graph in next_graphs(target, chain, 200, restart=False)}
     assert len(seen) == 3

@@ -225,7 +225,7 @@ def test_settings_of_the_search_space_are_checked_too():
 
 
 def test_no_caveat_whatever_the_space(table):
-    target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(table), scores.Gaussian(), EdgePrior(h="paper"))
     sampler = REV(plus_one=False)
     prepared = sampler.prepare(target, Asked(path_skeleton(9).astype(bool), chains=3))
     assert isinstance(prepared, Prepared)
@@ -236,7 +236,7 @@ def test_no_caveat_whatever_the_space(table):
 
 
 def test_moves_are_counted_by_kind(table):
-    target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(table), scores.Gaussian(), EdgePrior(h="paper"))
     sampler = REV(probability=0.25)
     chain = begin(sampler, target, some_candidates(9))
     sampler.advance(target, chain, 40_000)
@@ -255,7 +255,7 @@ def test_moves_are_counted_by_kind(table):
 
 
 def test_probability_zero_tries_the_moves_of_adr_alone(table):
-    target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(table), scores.Gaussian(), EdgePrior(h="paper"))
     sampler = REV(probability=0.0)
     chain = begin(sampler, target, some_candidates(9))
     sampler.advance(target, chain, 3_000)

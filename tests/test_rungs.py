@@ -78,7 +78,7 @@ def test_the_first_rung_agrees_with_the_exact_solver(short_rounds, prior, moves)
 
 
 def ladder_chain(sampler, index=0, tune=2000):
-    target = Target.build(Data(SMALL), Gaussian(g=10), EdgePrior())
+    target = Target.build(Data(SMALL), Gaussian(g=10), EdgePrior(h="paper"))
     prepared = sampler.prepare(target, Asked(chains=1))
     chain = new_chain(target, target.required, 1, index)
     sampler.begin(target, prepared, chain, tune)

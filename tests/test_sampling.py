@@ -39,13 +39,13 @@ SAMPLERS = {
     "partition": samplers.PartitionMCMC(graph_every=4),
 }
 PRIORS = {
-    "free": EdgePrior(),
+    "free": EdgePrior(h="paper"),
     "constrained": EdgePrior(h=0.3, required=[(0, 2)], forbidden=[(3, 1), (1, 0)], max_parents=2),
 }
 
 
 def quick(data, **options):
-    return parnidag.sample(data, progress=False, **{"seed": 1, "draws": 100, **options})
+    return parnidag.sample(data, progress=False, **{"score": "paper", "seed": 1, "draws": 100, **options})
 
 
 @pytest.mark.parametrize("prior", PRIORS)
@@ -83,7 +83,7 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("ADR", "gibbs", 
 @pytest.mark.parametrize("name", ["mixed", *SLOW])
 def test_ten_nodes_against_the_exact_referee(name):
     table = parnidag.simulate(nodes=10, edges=14, rows=40, seed=11)
-    exact = parnidag.exact(table.values).edge_probabilities.to_numpy()
+    exact = parnidag.exact(table.values, score="paper").edge_probabilities.to_numpy()
     thin = 2_000 if name == "ADR" else 200
     found = quick(table.values, sampler=SAMPLERS[name], chains=16, draws=1000, thin=thin, tune=50_000)
     assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
@@ -91,11 +91,11 @@ def test_ten_nodes_against_the_exact_referee(name):
 
 def test_prior_alone_has_its_known_marginals():
     values = np.random.default_rng(0).normal(size=(10, 11))
-    exact = parnidag.exact(values, score=FlatScore())
+    exact = parnidag.exact(values, score=FlatScore(), prior="paper")
     probabilities = exact.edge_probabilities.to_numpy()
     assert probabilities[~np.eye(11, dtype=bool)] == pytest.approx(0.07776, abs=5e-6)
     assert probabilities.sum() == pytest.approx(8.55, abs=5e-3)
-    found = quick(values, score=FlatScore(), chains=16, draws=500, thin=200)
+    found = quick(values, score=FlatScore(), prior="paper", chains=16, draws=500, thin=200)
     assert smallest_p_value(chain_probabilities(found), probabilities) > SMALLEST_P
 
 
@@ -103,7 +103,7 @@ def test_required_and_forbidden_edges_hold_in_every_graph():
     table = parnidag.simulate(nodes=6, edges=7, rows=60, seed=2)
     prior = EdgePrior(required=[("V1", "V2")], forbidden=[("V3", "V4")], tiers=[["V1", "V2"], ["V3", "V4", "V5", "V6"]])
     data = Data(table.values, names=table.names)
-    for posterior in (quick(data, prior=prior), parnidag.exact(data, prior=prior, draws=50, seed=3)):
+    for posterior in (quick(data, prior=prior), parnidag.exact(data, score="paper", prior=prior, draws=50, seed=3)):
         graphs = posterior.graphs.reshape(-1, 6, 6)
         assert graphs[:, 0, 1].all()
         assert not graphs[:, 2, 3].any()
@@ -116,8 +116,8 @@ def test_required_and_forbidden_edges_hold_in_every_graph():
 
 def test_exact_and_sampled_log_posteriors_speak_of_the_same_thing():
     values = reference.small_values(4)
-    exact = parnidag.exact(values, draws=200, seed=1)
-    target = Target.build(Data(values), scores.Gaussian(), EdgePrior())
+    exact = parnidag.exact(values, score="paper", draws=200, seed=1)
+    target = Target.build(Data(values), scores.Gaussian(), EdgePrior(h="paper"))
     _, _, log_scores = reference.enumerate_posterior(target, values, 10.0)
     assert exact.log_evidence == pytest.approx(np.logaddexp.reduce(log_scores), rel=1e-12)
     sampled = quick(values)
@@ -186,7 +186,7 @@ def test_no_draw_is_lost_where_the_buffer_fills_up(monkeypatch):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_best_graph_is_the_best_of_all_chains_with_its_own_score(name):
     table = parnidag.simulate(nodes=9, edges=14, rows=300, seed=6).values
-    target = Target.build(Data(table), scores.Gaussian(), EdgePrior())
+    target = Target.build(Data(table), scores.Gaussian(), EdgePrior(h="paper"))
     short = {"sampler": SAMPLERS[name], "draws": 5, "thin": 1 if "P" in SAMPLERS[name].name else 20, "tune": 0}
     if SAMPLERS[name].name == "PARNI":  # its initialiser would find the best graph for every chain
         short |= {"start": "empty", "space": 1 - np.eye(9)}
@@ -276,16 +276,16 @@ def test_sampler_settings_are_checked():
 def test_exact_refuses_what_it_cannot_do():
     wide = np.random.default_rng(0).normal(size=(30, 40))
     with pytest.raises(ParnidagError, match="40"):
-        parnidag.exact(wide)
+        parnidag.exact(wide, score="paper")
     with pytest.raises(ParnidagError, match="draws"):
-        parnidag.exact(wide[:, :4], draws=-1)
+        parnidag.exact(wide[:, :4], score="paper", draws=-1)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_the_smallest_tables_work(name, nodes):
     values = reference.small_values(nodes)
-    exact = parnidag.exact(values).edge_probabilities.to_numpy()
+    exact = parnidag.exact(values, score="paper").edge_probabilities.to_numpy()
     found = quick(values, sampler=SAMPLERS[name], chains=16, draws=500, thin=50)
     assert smallest_p_value(chain_probabilities(found), exact) > SMALLEST_P
 

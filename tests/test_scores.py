@@ -207,7 +207,7 @@ def test_random_parent_sets_against_dense_algebra():
 
 def test_more_parents_than_rows_is_well_defined():
     values = np.random.default_rng(2).normal(size=(5, 9))
-    target = build(values, EdgePrior())
+    target = build(values, EdgePrior(h="paper"))
     naive = reference.gaussian_local_score(values, 0, range(1, 9), 10.0) + 8 * math.log((1 / 9) / (8 / 9))
     assert target.local(0, range(1, 9)) == pytest.approx(naive, rel=1e-10)
 
@@ -228,7 +228,7 @@ def test_tables_hold_every_allowed_parent_set():
 
 def test_log_posterior_of_a_graph_sums_local_scores():
     values = reference.small_values(4)
-    target = build(values, EdgePrior())
+    target = build(values, EdgePrior(h="paper"))
     graph = np.zeros((4, 4), bool)
     graph[0, 1] = graph[1, 3] = graph[0, 3] = True
     assert target.log_posterior(graph) == pytest.approx(

@@ -31,7 +31,7 @@ def test_one_sampler_agrees_with_enumeration(name):
     """The exact solver reads tables, which are filled in another way than a chain's scores are computed."""
     values, score = data_for(name, values_for(name, 4)), SCORES[name]
     graphs = dags.all_dags(4)
-    target = Target.build(values, score, EdgePrior())
+    target = Target.build(values, score, EdgePrior(h="paper"))
     log_weights = np.array([target.log_posterior(graph) for graph in graphs])
     weights = np.exp(log_weights - log_weights.max())
     expected = np.einsum("g,gij->ij", weights / weights.sum(), graphs)
@@ -55,7 +55,7 @@ def test_values_that_were_set_say_nothing_about_parents(name):
     moved = values.copy()
     moved[:30, 2] = np.sort(values[:30, 2])
     before, after, unaware, unaware_after = (
-        Target.build(data_for(name, table, interventions=where), SCORES[name], EdgePrior())
+        Target.build(data_for(name, table, interventions=where), SCORES[name], EdgePrior(h="paper"))
         for where in (mask, None)
         for table in (values, moved)
     )
@@ -71,9 +71,9 @@ def test_a_score_cannot_overlook_interventions():
     with pytest.raises(TypeError, match="abstract"):
         type("Empty", (Score,), {})()
     values = values_for("", 4)
-    Target.build(Data(values), FlatScore(), EdgePrior())
+    Target.build(Data(values), FlatScore(), EdgePrior(h="paper"))
     with pytest.raises(parnidag.ParnidagError, match="not told of interventions"):
-        Target.build(Data(values, interventions={0: "X1"}), FlatScore(), EdgePrior())
+        Target.build(Data(values, interventions={0: "X1"}), FlatScore(), EdgePrior(h="paper"))
 
 
 def random_classes(n, rows, seed):
@@ -126,7 +126,7 @@ def test_interventions_direct_a_path_of_many_nodes(sampler):
     probabilities = found.edge_probabilities.values
     assert np.diag(probabilities, 1).min() > 0.95
     assert (probabilities - np.eye(14, k=1)).max() < 0.5  # and no other edge is likely
-    target = Target.build(data, score, EdgePrior())
+    target = Target.build(data, score, EdgePrior(h="paper"))
     assert found.log_posterior[1, -1] == pytest.approx(target.log_posterior(found.graph_at(1, 49)), rel=1e-12)
     forgotten = parnidag.sample(values, **options).edge_probabilities.values
     assert (np.diag(forgotten, 1) + np.diag(forgotten, -1)).min() > 0.95

@@ -19,7 +19,9 @@ def search_problem(edges, rows, prior=None):
     return make_target(parnidag.simulate(nodes=8, edges=edges, rows=rows, seed=edges).values, prior)
 
 
-@pytest.mark.parametrize("prior", [EdgePrior(), EdgePrior(required=[(0, 1)], forbidden=[(4, 5)], max_parents=3)])
+@pytest.mark.parametrize(
+    "prior", [EdgePrior(h="paper"), EdgePrior(required=[(0, 1)], forbidden=[(4, 5)], max_parents=3)]
+)
 @pytest.mark.parametrize(("edges", "rows", "enough"), [(8, 20, 9), (8, 1000, 9), (14, 100, 9), (20, 1000, 9)])
 def test_searches_find_the_best_of_all_graphs(edges, rows, enough, prior):
     """Nearly every search of ten does, on dense graphs with strong signals too."""

@@ -192,7 +192,7 @@ def test_nor_is_one_lost_that_comes_into_a_score_in_python():
         return 0.0
 
     table = parnidag.Data([[0.0, 1.0], [1.0, 0.5], [2.0, 3.0]])
-    target = Target.build(table, parnidag.scores.PythonScore(pressed), parnidag.EdgePrior())
+    target = Target.build(table, parnidag.scores.PythonScore(pressed), parnidag.EdgePrior(h="paper"))
     with pytest.raises(KeyboardInterrupt), catching_signals():
         target.log_posterior(np.zeros((2, 2), bool))
 

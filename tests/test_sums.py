@@ -91,21 +91,21 @@ def two_neighbours():
 
 EVERYTHING = np.ones((NODES, NODES), bool)
 NOTHING = np.zeros((NODES, NODES), bool)
-CONSTRAINTS = {"required": [(0, 1), (2, 1), (3, 4)], "forbidden": [(5, 1), (1, 4)]}
+CONSTRAINTS = {"h": "paper", "required": [(0, 1), (2, 1), (3, 4)], "forbidden": [(5, 1), (1, 4)]}
 SPACES = {
-    "full": (weak_values, EdgePrior(), EVERYTHING, False),
+    "full": (weak_values, EdgePrior(h="paper"), EVERYTHING, False),
     "plus one": (weak_values, EdgePrior(h=0.3), two_neighbours(), True),
-    "candidates only": (weak_values, EdgePrior(), two_neighbours(), False),
-    "extras only": (weak_values, EdgePrior(), NOTHING, True),
+    "candidates only": (weak_values, EdgePrior(h="paper"), two_neighbours(), False),
+    "extras only": (weak_values, EdgePrior(h="paper"), NOTHING, True),
     "no parents": (weak_values, EdgePrior(**CONSTRAINTS), NOTHING, False),
     "constrained": (weak_values, EdgePrior(**CONSTRAINTS, max_parents=4), two_neighbours(), True),
     "constrained, full": (weak_values, EdgePrior(**CONSTRAINTS, max_parents=3), EVERYTHING, False),
     "no room beside the required": (weak_values, EdgePrior(**CONSTRAINTS, max_parents=2), two_neighbours(), True),
     "no parents allowed": (weak_values, EdgePrior(max_parents=0), two_neighbours(), True),
     "one parent allowed": (weak_values, EdgePrior(max_parents=1), EVERYTHING, False),
-    "strong": (strong_values, EdgePrior(), two_neighbours(), True),
+    "strong": (strong_values, EdgePrior(h="paper"), two_neighbours(), True),
     "strong, constrained": (strong_values, EdgePrior(**CONSTRAINTS, max_parents=3), two_neighbours(), True),
-    "strong, full": (strong_values, EdgePrior(), EVERYTHING, False),
+    "strong, full": (strong_values, EdgePrior(h="paper"), EVERYTHING, False),
 }
 
 

@@ -24,7 +24,7 @@ from parnidag.target import Target
 EPSILON = np.finfo(float).eps
 CONSTRAINTS = {"required": [(0, 1), (2, 1), (3, 4)], "forbidden": [(1, 3), (4, 2), (4, 0)]}
 PRIORS = {
-    "free": EdgePrior(),
+    "free": EdgePrior(h="paper"),
     "constrained": EdgePrior(**CONSTRAINTS),
     "bounded": EdgePrior(**CONSTRAINTS, max_parents=4, log_odds={(1, 0): 2.5, (3, 2): -1.5}),
     "no room": EdgePrior(**CONSTRAINTS, max_parents=2),
@@ -32,7 +32,7 @@ PRIORS = {
 
 
 def make_target(values, prior=None, g=10.0):
-    return Target.build(Data(values), scores.Gaussian(g=g), EdgePrior() if prior is None else prior)
+    return Target.build(Data(values), scores.Gaussian(g=g), EdgePrior(h="paper") if prior is None else prior)
 
 
 def well_conditioned(n, rows, seed=0):
@@ -150,7 +150,12 @@ def test_everything_is_covered_when_every_allowed_set_is_stored():
     two_short = one_short.copy()
     two_short[2, 0] = False
     for considered in (everything, one_short, two_short, np.zeros((5, 5), bool)):
-        for prior in (EdgePrior(), EdgePrior(max_parents=2), EdgePrior(max_parents=1), EdgePrior(max_parents=0)):
+        for prior in (
+            EdgePrior(h="paper"),
+            EdgePrior(max_parents=2),
+            EdgePrior(max_parents=1),
+            EdgePrior(max_parents=0),
+        ):
             target = make_target(values, prior)
             everywhere = [twin.space_sets(target, everything, False, j) for j in range(5)]
             for plus_one in (True, False):
@@ -230,7 +235,7 @@ def test_a_copy_here_is_the_same_object_and_others_are_not_mistaken_for_it():
     values, considered = well_conditioned(6, 40), random_space(6, 3)
     made = [
         build_tables(make_target(values, prior, g), considered, plus_one=plus_one)
-        for prior in (EdgePrior(), EdgePrior(max_parents=1), EdgePrior(h=0.3), EdgePrior(forbidden=[(0, 1)]))
+        for prior in (EdgePrior(h="paper"), EdgePrior(max_parents=1), EdgePrior(h=0.3), EdgePrior(forbidden=[(0, 1)]))
         for g in (10.0, 20.0)
         for plus_one in (True, False)
     ]

@@ -287,8 +287,8 @@ def total_variation(matrix, posterior):
 
 VALUES = reference.small_values(3)
 PRIORS = {
-    "free": EdgePrior(),
-    "constrained": EdgePrior(required=[(0, 1)], forbidden=[(2, 0)]),
+    "free": EdgePrior(h="paper"),
+    "constrained": EdgePrior(h="paper", required=[(0, 1)], forbidden=[(2, 0)]),
     "one parent": EdgePrior(h=0.4, max_parents=1, log_odds={(1, 2): 0.7}),
 }
 KERNELS = {

@@ -32,12 +32,12 @@ from parnidag.target import Target
 PRIORS = {
     **transitions.PRIORS,
     # across 1 → 2 the required parent must stay where it is, unless both nodes have it
-    "required beside": EdgePrior(required=[(0, 2)]),
+    "required beside": EdgePrior(h="paper", required=[(0, 2)]),
     # across 0 → 2 the parent 1 cannot be handed on
     "forbidden beside": EdgePrior(h=0.4, forbidden=[(1, 0)]),
 }
 FOUR = {
-    "free": EdgePrior(),
+    "free": EdgePrior(h="paper"),
     "constrained": EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0), (2, 3)]),
     "two parents": EdgePrior(h=0.4, required=[(2, 1)], max_parents=2, log_odds={(1, 3): -1.0}),
     "forbidden": EdgePrior(h=0.5, forbidden=[(0, 1), (3, 2)]),
@@ -248,7 +248,7 @@ def compare_cycles(cases=500):
     """Does a detour from a to b, and nothing else, close a cycle when the parents across a → b are exchanged?"""
     rng = np.random.default_rng(12)
     found = {"cycles": 0, "none": 0, "wrong": 0}
-    targets = {n: build(n, EdgePrior())[1] for n in range(3, 9)}
+    targets = {n: build(n, EdgePrior(h="paper"))[1] for n in range(3, 9)}
     for _ in range(cases):
         n = int(rng.integers(3, 9))
         order = rng.permutation(n)

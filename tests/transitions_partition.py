@@ -32,8 +32,8 @@ PRIORS = {
     3: {
         **transitions.PRIORS,
         # differences of sums lose digits, or vanish in rounding: sets are then summed one by one
-        "an unlikely parent": EdgePrior(log_odds={(1, 2): -9.0, (0, 1): -12.0}),
-        "a hopeless parent": EdgePrior(log_odds={(1, 2): -800.0}),
+        "an unlikely parent": EdgePrior(h="paper", log_odds={(1, 2): -9.0, (0, 1): -12.0}),
+        "a hopeless parent": EdgePrior(h="paper", log_odds={(1, 2): -800.0}),
     },
     4: {"free": EdgePrior(h=0.4), "constrained": EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0)])},
 }

@@ -24,10 +24,10 @@ from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 RANKED = {
-    "free": EdgePrior(),
-    "constrained": EdgePrior(required=[(0, 1), (2, 3)], forbidden=[(4, 1)], max_parents=3),
-    "one parent": EdgePrior(max_parents=1),
-    "a hopeless parent": EdgePrior(log_odds={(1, 2): -800.0}),
+    "free": EdgePrior(h="paper"),
+    "constrained": EdgePrior(h="paper", required=[(0, 1), (2, 3)], forbidden=[(4, 1)], max_parents=3),
+    "one parent": EdgePrior(h="paper", max_parents=1),
+    "a hopeless parent": EdgePrior(h="paper", log_odds={(1, 2): -800.0}),
 }
 
 

@@ -245,7 +245,7 @@ def four_free_nodes(rows=6):
     """Some rows of the matrix of 543 graphs; the whole matrix of the definition takes their place otherwise."""
     found = {}
     for space in spaces(4):
-        case = Case(4, EdgePrior(), spaces(4)[space])
+        case = Case(4, EdgePrior(h="paper"), spaces(4)[space])
         graphs, posterior, _ = reference.enumerate_posterior(case.target, case.values, G)
         groups, definition = case.groups(), Definition(case.target, case.values, *case.space)
         with choosing(groups), drawing_at_once():

@@ -28,12 +28,12 @@ MIX = 0.3
 PRIORS = {
     **transitions.PRIORS,
     # 2 → 0 → 1 bars the reversal of 2 → 1, since 0 remains a parent of 1
-    "a path through a required parent": EdgePrior(required=[(0, 1)]),
+    "a path through a required parent": EdgePrior(h="paper", required=[(0, 1)]),
     # 1 is full: no edge out of it can be turned round
-    "no room beside the required parent": EdgePrior(required=[(0, 1)], max_parents=1),
+    "no room beside the required parent": EdgePrior(h="paper", required=[(0, 1)], max_parents=1),
     # differences of sums lose digits, or vanish in rounding
-    "an unlikely parent": EdgePrior(log_odds={(1, 2): -9.0}),
-    "a hopeless parent": EdgePrior(log_odds={(1, 2): -800.0}),
+    "an unlikely parent": EdgePrior(h="paper", log_odds={(1, 2): -9.0}),
+    "a hopeless parent": EdgePrior(h="paper", log_odds={(1, 2): -800.0}),
 }
 FOUR = EdgePrior(h=0.4, required=[(0, 1)], forbidden=[(3, 0)])
 
@@ -142,7 +142,7 @@ def wrong_levels(dag, tables, rev, i, j):
 def compare_levels(n=9, graphs=60):
     """Draw random graphs with required edges and compare every edge."""
     rng = np.random.default_rng(5)
-    prior = EdgePrior(required=[(0, 1), (2, 1), (1, 3), (4, 5)])
+    prior = EdgePrior(h="paper", required=[(0, 1), (2, 1), (1, 3), (4, 5)])
     target = Target.build(Data(reference.small_values(n)), Gaussian(g=G), prior)
     tables, rev = opened(target, (~np.eye(n, dtype=bool), False))
     found = {"edges": 0, "impossible": 0, "wrong": 0}

@@ -56,9 +56,9 @@ def figures(prior):
     return judge(together, outcomes_of(case.exchange))
 
 
-def one_sided(a, b, room):
+def one_sided(a, b, room, gain):
     """Weigh the exchange under the first law alone."""
-    gain = rungs.gain_of_graph(a, b, room.scores[0])
+    gain += rungs.gain_of_graph(a, b, room.scores[0])
     rungs.gain_of_graph(b, a, room.scores[1])
     if not DECISIONS["happens"](None, rungs.acceptance(gain)):
         return False
