@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -262,14 +262,19 @@ def _read(file: Path) -> Question | None:
 
 
 @functools.lru_cache(maxsize=4)
-def _asked(family: str, shape: Shape | str, seed: int, folder: str | None) -> tuple[Question, np.ndarray]:
-    """Return a question and its exact edge probabilities; the runs on one data set follow one another."""
+def _asked(family: str, shape: Shape | str, seed: int, folder: str | None, plain: bool) -> tuple[Question, np.ndarray]:
+    """Return a question and its exact edge probabilities; the runs on one data set follow one another.
+
+    A plain question is about a score that has nothing to learn.
+    """
     if isinstance(shape, str):
         assert folder is not None
         question = _read(Path(folder) / shape)
         assert question is not None
     else:
         question = FAMILIES[family].make(*shape, seed)
+    if plain and question.score is None and question.data.kind != "discrete":
+        question = replace(question, score=scores.BGe())
     answer = parnidag.exact(question.data, score=question.score, prior=question.prior)
     return question, answer.edge_probabilities.to_numpy()
 
@@ -278,7 +283,8 @@ def judge_run(
     family: str, shape: Sequence[float] | str, method: str, draws: int, seed: int, folder: str | None = None
 ) -> Outcome:
     """Run a sampler on a data set, and set what it says of itself beside the truth."""
-    question, truth = _asked(family, shape if isinstance(shape, str) else tuple(shape), seed, folder)  # type: ignore[arg-type]
+    plain = isinstance(SAMPLERS[method], Tempered)
+    question, truth = _asked(family, shape if isinstance(shape, str) else tuple(shape), seed, folder, plain)  # type: ignore[arg-type]
     began = time.process_time()
     posterior = parnidag.sample(
         question.data,

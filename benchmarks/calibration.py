@@ -60,7 +60,7 @@ class Normal:
     @property
     def score(self) -> Score:
         """The score whose prior this is, when the scale is 1."""
-        return scores.BGe(alpha_mu=self.alpha_mu)
+        return scores.BGe(alpha_mu=self.alpha_mu, standardise=False)
 
     def draw_parameters(
         self, rng: np.random.Generator, n: int, q: int, count: int

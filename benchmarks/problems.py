@@ -73,7 +73,9 @@ def simulated(name: str, nodes: int, edges: int, rows: int, seed: int = 1) -> Pr
 
 def build(name: str, data: Data, data_set: int = 0, score: Score | None = None) -> Problem:
     """Return the target on some data, with h = 1/n; the paper's score, g = 10, by default."""
-    return Problem(name, data, Target.build(data, Gaussian(g=10) if score is None else score, EdgePrior()), data_set)
+    return Problem(
+        name, data, Target.build(data, Gaussian(g=10) if score is None else score, EdgePrior(h="paper")), data_set
+    )
 
 
 def under_bge(name: str, data_dir: Path | None, seed: int) -> Problem | None:

@@ -146,7 +146,7 @@ def cyclic_start(first, second):
     ("change", "named"),
     [
         ({"data": TABLE + 1e-9}, "the data differ"),
-        ({"score": scores.BGe()}, "the score was .*Gaussian.*, now .*BGe"),
+        ({"score": scores.GPrior()}, "the score was .*BGe.*, now .*GPrior"),
         ({"prior": EdgePrior(h=0.3)}, "the prior was .*, now .*0.3"),
         ({"sampler": ADR()}, "the sampler was .*MC3.*, now .*ADR"),
         ({"start": cyclic_start(0, 1)}, "start differs"),

@@ -167,7 +167,7 @@ def interrupt(script, *words, table, tmp_path):
         (INTERRUPTED_EXTENSION, "numba._devicearray"),
         (INTERRUPTED_EXTENSION, "numpy.random._generator"),
         (INTERRUPTED_CALL, "pandas:read_csv"),
-        (INTERRUPTED_CALL, "parnidag.api:_prior_marginals"),
+        (INTERRUPTED_CALL, "parnidag.api:prior_of_edges"),
         (INTERRUPTED_CALL, "parnidag.run.setup:found_space"),
         (INTERRUPTED_CALL, "pandas:read_csv,parnidag.cli.process:_threads_end_soon"),  # and again, on the way out
     ],

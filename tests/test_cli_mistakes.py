@@ -47,7 +47,10 @@ MISTAKES = [
     (["sample", "data.csv", "--require", "A,B,C"], "--require 'A,B,C'"),
     (["sample", "data.csv", "--forbid", "A,"], "--forbid 'A,'"),
     (["sample", "data.csv", "--require", "A,A"], "--require: 'A' → 'A' leads from a node to itself"),
-    (["sample", "data.csv", "--h", "2"], "--h must be a number between 0 and 1 (both excluded), got 2.0"),
+    (
+        ["sample", "data.csv", "--h", "2"],
+        '--h must be a number between 0 and 1 (both excluded), a Beta, "paper" for 1/n, got 2.0',
+    ),
     (["sample", "data.csv", "--threshold", "1.5"], "--threshold 1.5"),
     (["sample", "data.csv", "-o", "nowhere/posterior.nc"], "the folder nowhere does not exist"),
     (["sample", "data.csv", "-o", "posterior.csv"], "netCDF"),

@@ -23,8 +23,8 @@ def files(tmp_path_factory):
     write_csv(folder / "truth.csv", truth.names, truth.adjacency.astype(int), row_names=truth.names, corner="parent")
     parent, child = truth.edges[0]
     prior = parnidag.EdgePrior(forbidden=[(parent, child)])
-    parnidag.exact(folder / "data.csv", draws=200, seed=1).save(folder / "free.nc")
-    parnidag.exact(folder / "data.csv", draws=200, seed=1, prior=prior).save(folder / "forbidden.nc")
+    parnidag.exact(folder / "data.csv", score="paper", draws=200, seed=1).save(folder / "free.nc")
+    parnidag.exact(folder / "data.csv", score="paper", draws=200, seed=1, prior=prior).save(folder / "forbidden.nc")
     return folder
 
 

@@ -32,13 +32,15 @@ def settings_of(*arguments):
 @pytest.mark.parametrize(
     ("table", "options", "expected"),
     [
-        ("numbers", [], {"name": "Gaussian", "g": 10.0}),
+        ("numbers", [], {"name": "BGe", "alpha_w": "learn", "standardise": True}),
+        ("numbers", ["--score", "paper"], {"name": "Gaussian", "g": 10.0}),
+        ("numbers", ["--score-option", "alpha_mu=2"], {"alpha_mu": 2.0, "alpha_w": "learn"}),
         ("numbers", ["--g", "4"], {"name": "Gaussian", "g": 4.0}),
         ("numbers", ["--score", "gprior"], {"name": "GPrior", "g": None}),
         ("numbers", ["--score", "bic"], {"name": "BIC"}),
         ("numbers", ["--score", "spline", "--score-option", "df=3"], {"df": 3, "g": 10.0}),
-        ("numbers", ["--score", "bge", "--score-option", "alpha_w=7.5"], {"alpha_w": 7.5, "standardise": False}),
-        ("numbers", ["--score", "bge", "--score-option", "standardise=yes"], {"alpha_w": None, "standardise": True}),
+        ("numbers", ["--score", "bge", "--score-option", "alpha_w=7.5"], {"alpha_w": 7.5, "standardise": True}),
+        ("numbers", ["--score", "bge", "--score-option", "standardise=no"], {"alpha_w": None, "standardise": False}),
         ("classes", [], {"name": "BDeu", "ess": 1.0}),
         ("classes", ["--score-option", "ess=5"], {"name": "BDeu", "ess": 5.0}),
     ],
@@ -49,7 +51,10 @@ def test_scores_are_chosen(table, options, expected):
 
 
 def test_the_screen_says_which_score_was_chosen(capsys):
-    for table, words in (("numbers", "Score: Gaussian (g 10.0)."), ("classes", "Score: BDeu (ess 1.0).")):
+    for table, words in (
+        ("numbers", "Score: BGe (alpha_mu 1.0, alpha_w learn, standardise True)."),
+        ("classes", "Score: BDeu (ess 1.0)."),
+    ):
         assert cli.run(["exact", f"{table}.csv"]) == 0
         assert words in capsys.readouterr().out
 

@@ -25,7 +25,7 @@ SCORES = {
     "gprior": scores.GPrior(),
     "wide gprior": scores.GPrior(g=1e12),
     "bic": scores.BIC(),
-    "bge": scores.BGe(),
+    "bge": scores.BGe(standardise=False),
 }
 
 
@@ -112,7 +112,7 @@ def summed(local):
     graphs = list(all_dags(3))
     families = [[(j, tuple(np.flatnonzero(graph[:, j]).tolist())) for j in range(3)] for graph in graphs]
     weights = np.array([math.fsum(local(*family) for family in graph) for graph in families])
-    weights += math.log(0.5) * np.array([graph.sum() for graph in graphs])  # h = 1/3
+    weights += math.log(0.5) * np.array([graph.sum() for graph in graphs])  # h = 1/3, the paper's
     law = np.exp(weights - weights.max())
     return np.tensordot(law / law.sum(), np.array(graphs), 1), float(weights.max() + math.log(law.sum()))
 
@@ -137,7 +137,7 @@ def test_results_are_those_of_exact_arithmetic(name):
     given, refused = [], {}
     for what, values in TABLES.items():
         try:
-            posterior = parnidag.exact(Data(values, kind="continuous"), score=SCORES[name])
+            posterior = parnidag.exact(Data(values, kind="continuous"), score=SCORES[name], prior="paper")
         except DataError as error:
             refused[what] = str(error)
             continue
@@ -170,9 +170,13 @@ def is_taken(values, score):
 @pytest.mark.parametrize(
     ("score", "values", "words"),
     [
-        (scores.BGe(), TABLES["offset 1e+08"], "their means are too far from the prior mean beside their spread"),
-        (scores.BGe(), TABLES["offset beyond squares"], "too far from the prior mean"),
-        (scores.BGe(), TABLES["sum, noise 0"] * 1e7, "nearly linear combinations of others"),
+        (
+            scores.BGe(standardise=False),
+            TABLES["offset 1e+08"],
+            "their means are too far from the prior mean beside their spread",
+        ),
+        (scores.BGe(standardise=False), TABLES["offset beyond squares"], "too far from the prior mean"),
+        (scores.BGe(standardise=False), TABLES["sum, noise 0"] * 1e7, "nearly linear combinations of others"),
         (scores.BGe(alpha_mu=1e-8, standardise=True), TABLES["sum, noise 0"], "use a larger alpha_mu"),
         (scores.Gaussian(g=1e12), TABLES["sum, noise 0"], "which g=1e.12 cannot tell apart in double precision"),
         (scores.Spline(g=1e12), TABLES["sum, noise 0"], "use a smaller g or g_curve"),
@@ -188,7 +192,11 @@ def test_what_rounding_would_decide_is_refused(score, values, words):
 
 @pytest.mark.parametrize(
     ("score", "what"),
-    [(scores.BGe(), "offset 1e+08"), (scores.BGe(), "offset 1e+12"), (scores.BIC(), "sum, noise 1e-07")],
+    [
+        (scores.BGe(standardise=False), "offset 1e+08"),
+        (scores.BGe(standardise=False), "offset 1e+12"),
+        (scores.BIC(), "sum, noise 1e-07"),
+    ],
 )
 def test_without_the_refusal_rounding_would_decide(monkeypatch, score, what):
     monkeypatch.setattr("parnidag.scores.gaussian.is_singular", lambda matrix: False)
@@ -251,7 +259,7 @@ def class_tables():
 @pytest.mark.parametrize("what", class_tables())
 def test_classes_of_every_shape(what):
     codes = class_tables()[what].astype(np.int64)
-    posterior = parnidag.exact(Data(codes, kind="discrete"), score=scores.BDeu())
+    posterior = parnidag.exact(Data(codes, kind="discrete"), score=scores.BDeu(), prior="paper")
     expected, evidence = summed(partial(bdeu, codes))
     assert posterior.log_evidence == pytest.approx(evidence, rel=1e-11)
     np.testing.assert_allclose(posterior.edge_probabilities, expected, rtol=0, atol=1e-11 * abs(evidence))

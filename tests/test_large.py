@@ -136,7 +136,7 @@ def test_a_run_that_does_not_fit_is_refused_before_anything_is_done(monkeypatch)
     def never(*arguments, **named):
         raise AssertionError("work was done before the refusal")
 
-    monkeypatch.setattr(api, "prior_marginals", never)
+    monkeypatch.setattr(api, "prior_of_edges", never)
     monkeypatch.setattr(memory, "free_bytes", lambda: need.shared + 10.5 * need.a_chain)
     with pytest.raises(
         ParnidagError, match=rf"{LARGE} columns: 40 chains of PARNI would take about .* of memory"

@@ -45,9 +45,15 @@ def free_status(n):
 # --- what it means ----------------------------------------------------------------------------------------------------
 
 
-def test_default_prior_has_odds_one_to_n_minus_one():
-    resolved = EdgePrior().resolve(NAMES)
-    assert resolved.h == 0.25
+def test_default_prior_expects_about_as_many_edges_as_nodes():
+    assert EdgePrior().resolve([f"N{j}" for j in range(20)]).h == (0.1,)
+    assert EdgePrior().resolve(NAMES).h == EdgePrior().resolve(NAMES[:2]).h == (0.5,)
+
+
+def test_the_prior_of_the_paper_has_odds_one_to_n_minus_one():
+    resolved = EdgePrior(h="paper").resolve(NAMES)
+    assert resolved.h == (0.25,)
+    assert resolved.shifts.tolist() == resolved.log_weights.tolist() == [0.0]
     assert resolved.max_parents == 3
     np.testing.assert_array_equal(resolved.status, free_status(4))
     assert resolved.status.dtype == np.uint8
@@ -59,7 +65,7 @@ def test_default_prior_has_odds_one_to_n_minus_one():
 @pytest.mark.parametrize("h", [1e-300, 0.1, 0.5, np.float32(0.5), 1 - 2**-53])
 def test_h_sets_the_odds(h):
     resolved = EdgePrior(h=h).resolve(NAMES)
-    assert resolved.h == h
+    assert resolved.h == (h,)
     assert resolved.log_odds[0, 1] == pytest.approx(math.log(h) - math.log1p(-h), rel=1e-15)
 
 
@@ -200,7 +206,7 @@ def test_description_fits_json_and_names_everything():
     )
     described = prior.describe(NAMES)
     assert json.loads(json.dumps(described)) == {
-        "h": 0.25,
+        "h": 0.5,
         "forbidden": [["wet", "season"]],
         "forbidden_edges": 1,
         "required": [["rain", "wet"]],
@@ -232,7 +238,10 @@ def test_description_of_a_dense_mask_lists_the_first_edges_and_counts_them_all()
 @pytest.mark.parametrize("h", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", 0.5j, np.bool_(True)])
 def test_h_outside_its_range(h):
     message = refusal_when_made(h=h)
-    assert message == f"h must be a number between 0 and 1 (both excluded), or None for 1/n, got {h!r}"
+    assert (
+        message
+        == f'h must be a number between 0 and 1 (both excluded), a Beta, "paper" for 1/n, or None for 2/n, got {h!r}'
+    )
 
 
 @pytest.mark.parametrize("bound", [-1, 1.0, True, "2", np.array([1, 2])])

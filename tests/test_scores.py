@@ -65,7 +65,7 @@ def standardised(values):
     [
         (scores.Gaussian(g=10), (-7.5693562143, -7.4262079617, -8.0457874209)),
         (scores.GPrior(g=10), (-7.5693562143, -6.8738889441, -7.2500749272)),
-        (scores.BGe(alpha_mu=1, alpha_w=5), (-11.0807442980, -9.1100722255, -9.0365762916)),
+        (scores.BGe(alpha_mu=1, alpha_w=5, standardise=False), (-11.0807442980, -9.1100722255, -9.0365762916)),
     ],
 )
 def test_known_values(score, expected):
@@ -139,7 +139,7 @@ def test_bge_is_a_product_of_t_predictions(parents, settings):
     expected = sequential_evidence(values[:, family], alpha_mu, freedom, n, centre[family])
     if parents:
         expected -= sequential_evidence(values[:, parents], alpha_mu, freedom, n, centre[parents])
-    found = target_of(values, scores.BGe(alpha_mu, alpha_w, mean)).local(3, parents)
+    found = target_of(values, scores.BGe(alpha_mu, alpha_w, mean, standardise=False)).local(3, parents)
     assert found == pytest.approx(expected, rel=1e-10)
 
 
@@ -160,7 +160,7 @@ def test_bge_in_closed_form():
         + alpha_w / 2 * n * math.log(scale)
         - (rows + alpha_w) / 2 * np.linalg.slogdet(matrix)[1]
     )
-    target = target_of(values, scores.BGe())
+    target = target_of(values, scores.BGe(standardise=False))
     assert sum(target.local(j, range(j)) for j in range(n)) == pytest.approx(expected, rel=1e-12)
 
 
@@ -172,8 +172,8 @@ def test_standardised_bge_does_not_know_the_units():
     assert one.local(3, [0, 1]) == pytest.approx(
         target_of(standardised(values), scores.BGe()).local(3, [0, 1]), rel=1e-9
     )
-    assert target_of(values, scores.BGe()).local(3, []) != pytest.approx(
-        target_of(values * 2, scores.BGe()).local(3, []) + len(values) * math.log(2), abs=1e-3
+    assert target_of(values, scores.BGe(standardise=False)).local(3, []) != pytest.approx(
+        target_of(values * 2, scores.BGe(standardise=False)).local(3, []) + len(values) * math.log(2), abs=1e-3
     )
 
 
@@ -242,8 +242,8 @@ def test_log_posterior_of_a_graph_sums_local_scores():
 @pytest.mark.parametrize(
     ("score", "equivalent"),
     [
-        (scores.BGe(), True),
-        (scores.BGe(alpha_mu=0.2, alpha_w=9.0, mean=1.0), True),
+        (scores.BGe(standardise=False), True),
+        (scores.BGe(alpha_mu=0.2, alpha_w=9.0, mean=1.0, standardise=False), True),
         (scores.BIC(), True),
         (scores.Gaussian(), False),
         (scores.GPrior(g=10), False),
@@ -261,7 +261,7 @@ def test_turning_a_covered_edge(score, equivalent):
 GAUSSIAN = {
     "paper": scores.Gaussian(),
     "gprior": scores.GPrior(g=10),
-    "bge": scores.BGe(),
+    "bge": scores.BGe(standardise=False),
     "bic": scores.BIC(),
     "spline": scores.Spline(),
 }
@@ -297,7 +297,7 @@ def test_nodes_use_the_rows_in_which_they_were_not_set(name):
         for parents in ([], [0], [2, 4] if node not in (2, 4) else [1, 3]):
             parents = [parent for parent in parents if parent != node]
             if name == "bge":
-                expected = target_of(values[kept], scores.BGe()).local(node, parents)
+                expected = target_of(values[kept], scores.BGe(standardise=False)).local(node, parents)
             else:
                 columns = [z[:, node]] + [np.column_stack([z[:, k], curves(z[:, k], bends)]) for k in parents]
                 centred = np.column_stack(columns)[kept]
@@ -370,10 +370,10 @@ def test_runs_know_that_a_parent_does_not_vary_where_its_child_was_observed():
     weights = np.array([1.0, odds, odds * math.exp(backward)])
     expected = weights[1:] / weights.sum()
     prior = EdgePrior(h=0.25)
-    exact = parnidag.exact(data, prior=prior).edge_probabilities.to_numpy()
+    exact = parnidag.exact(data, score="paper", prior=prior).edge_probabilities.to_numpy()
     assert exact[[0, 1], [1, 0]] == pytest.approx(expected, rel=1e-9)
     sampler = parnidag.samplers.PARNI()
-    sampled = parnidag.sample(data, prior=prior, sampler=sampler, draws=4000, seed=1, progress=False)
+    sampled = parnidag.sample(data, score="paper", prior=prior, sampler=sampler, draws=4000, seed=1, progress=False)
     assert sampled.edge_probabilities.to_numpy()[[0, 1], [1, 0]] == pytest.approx(expected, abs=0.02)
 
 
@@ -393,9 +393,9 @@ def test_interventions_tell_directions():
     mask[150:, 0] = True
     x[150:] = 3.0 * rng.normal(size=150)
     values = np.column_stack([x, 0.8 * x + rng.normal(size=300)])
-    observed = parnidag.exact(values[:150], score=scores.BGe()).edge_probabilities
+    observed = parnidag.exact(values[:150], score=scores.BGe(standardise=False)).edge_probabilities
     assert observed.iloc[0, 1] == pytest.approx(observed.iloc[1, 0], rel=1e-6)
-    both = parnidag.exact(Data(values, interventions=mask), score=scores.BGe()).edge_probabilities
+    both = parnidag.exact(Data(values, interventions=mask), score=scores.BGe(standardise=False)).edge_probabilities
     assert both.iloc[0, 1] > 0.99
 
 
@@ -546,7 +546,8 @@ def test_what_makes_no_sense_is_refused(make, message):
 
 def test_names_and_words():
     data = Data(ROWS)
-    assert choose_score(None, data) == choose_score("auto", data) == scores.Gaussian()
+    assert choose_score(None, data) == choose_score("auto", data) == scores.BGe(alpha_w="learn")
+    assert choose_score("paper", data) == scores.Gaussian(g=10)
     assert choose_score("Spline", data) == scores.Spline()
     assert named_score("bge", {"mean": "1,2,3", "alpha_w": "none"}) == scores.BGe(mean=(1.0, 2.0, 3.0))
     assert named_score("spline", {"df": "5"}) == scores.Spline(df=5)

@@ -31,7 +31,7 @@ def test_one_sampler_agrees_with_enumeration(name):
     """The exact solver reads tables, which are filled in another way than a chain's scores are computed."""
     values, score = data_for(name, values_for(name, 4)), SCORES[name]
     graphs = dags.all_dags(4)
-    target = Target.build(values, score, EdgePrior(h="paper"))
+    target = Target.build(values, score, EdgePrior())
     log_weights = np.array([target.log_posterior(graph) for graph in graphs])
     weights = np.exp(log_weights - log_weights.max())
     expected = np.einsum("g,gij->ij", weights / weights.sum(), graphs)
@@ -55,7 +55,7 @@ def test_values_that_were_set_say_nothing_about_parents(name):
     moved = values.copy()
     moved[:30, 2] = np.sort(values[:30, 2])
     before, after, unaware, unaware_after = (
-        Target.build(data_for(name, table, interventions=where), SCORES[name], EdgePrior(h="paper"))
+        Target.build(data_for(name, table, interventions=where), SCORES[name], EdgePrior())
         for where in (mask, None)
         for table in (values, moved)
     )
@@ -71,9 +71,9 @@ def test_a_score_cannot_overlook_interventions():
     with pytest.raises(TypeError, match="abstract"):
         type("Empty", (Score,), {})()
     values = values_for("", 4)
-    Target.build(Data(values), FlatScore(), EdgePrior(h="paper"))
+    Target.build(Data(values), FlatScore(), EdgePrior())
     with pytest.raises(parnidag.ParnidagError, match="not told of interventions"):
-        Target.build(Data(values, interventions={0: "X1"}), FlatScore(), EdgePrior(h="paper"))
+        Target.build(Data(values, interventions={0: "X1"}), FlatScore(), EdgePrior())
 
 
 def random_classes(n, rows, seed):
@@ -120,13 +120,13 @@ def path_with_interventions(n=14, rows=420, seed=5):
 def test_interventions_direct_a_path_of_many_nodes(sampler):
     """A path has fourteen directions without colliders, and only what was set tells them apart."""
     values, mask = path_with_interventions()
-    data, score = Data(values, interventions=mask), scores.BGe()
+    data, score = Data(values, interventions=mask), scores.BGe(standardise=False)
     options = {"score": score, "sampler": sampler, "draws": 50, "chains": 2, "seed": 4, "progress": False}
     found = parnidag.sample(data, **options)
     probabilities = found.edge_probabilities.values
     assert np.diag(probabilities, 1).min() > 0.95
     assert (probabilities - np.eye(14, k=1)).max() < 0.5  # and no other edge is likely
-    target = Target.build(data, score, EdgePrior(h="paper"))
+    target = Target.build(data, score, EdgePrior())
     assert found.log_posterior[1, -1] == pytest.approx(target.log_posterior(found.graph_at(1, 49)), rel=1e-12)
     forgotten = parnidag.sample(values, **options).edge_probabilities.values
     assert (np.diag(forgotten, 1) + np.diag(forgotten, -1)).min() > 0.95

@@ -39,7 +39,7 @@ def price(node, parents):
 CASES = {
     **{name: (data_for(name, values_for(name, 3)), score) for name, score in SCORES.items()},
     "PythonScore": (Data(values_for("", 3)), scores.PythonScore(price)),
-    "BGe, interventions": (Data(values_for("", 3), interventions=MASK), scores.BGe()),
+    "BGe, interventions": (Data(values_for("", 3), interventions=MASK), scores.BGe(standardise=False)),
 }
 
 

@@ -196,6 +196,8 @@ class EdgePrior:
                 "use required= or forbidden= for certainty"
             )
         odds = np.log(values) - np.log1p(-values)
+        if values.size > 1:
+            log_weights = log_weights - required.sum() * odds  # required edges say nothing of h
         log_odds = extra + odds[0]
         np.fill_diagonal(log_odds, 0.0)
         return ResolvedPrior(log_odds, status, max_parents, tuple(values.tolist()), odds - odds[0], log_weights)

@@ -65,7 +65,7 @@ def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
     marginals = np.array([prior_marginals(target.at(int(place)).problem.log_odds, status, most) for place in places])
     edges = np.interp(levels.shifts, levels.shifts[places], marginals[:, status == FREE].sum(axis=1))
     rise = np.append(0.0, np.cumsum(np.diff(levels.shifts) * (edges[1:] + edges[:-1]) / 2))
-    logs = levels.offsets + rise
+    logs = levels.offsets + rise + int((status == REQUIRED).sum()) * levels.shifts
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     hats = [np.interp(levels.shifts, levels.shifts[places], one) for one in np.eye(len(places))]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
 from parnidag.kernels.random import RandomState, choose
 from parnidag.kernels.score_cache import make_scratch
@@ -66,8 +65,7 @@ def log_posterior_by_level(target: Target, chain: Chain) -> Floats:
     by_value = np.array(
         [score_graph(target.at(k * odds + here).problem, chain.graph, scratch) for k in range(len(levels.tables))]
     )
-    edges = named(chain.graph).edge_count  # all but those required
-    found = (by_value - levels.offsets[:, here])[:, None] + edges * (levels.shifts - levels.shifts[here])
+    found = (by_value - levels.offsets[:, here])[:, None] + chain.edge_count * (levels.shifts - levels.shifts[here])
     return np.asarray((found + levels.offsets).ravel())
 
 

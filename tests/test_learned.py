@@ -1,0 +1,310 @@
+"""Values that are learned along with the graph: the joint law, its chains, its sums, and what a result says of them."""
+
+import numpy as np
+import pytest
+from dags import all_dags
+from judging import SMALLEST_P, assert_same_run, chain_probabilities, smallest_p_value
+from scipy.special import betaln, gammaln, logsumexp
+
+import parnidag
+from parnidag import Beta, Data, EdgePrior, samplers, scores
+from parnidag.errors import ParnidagError
+from parnidag.exact_solver import over_levels
+from parnidag.graphs.equivalence import cpdag
+from parnidag.kernels.dag import ABSENT
+from parnidag.samplers import levels
+from parnidag.samplers.base import new_chain
+from parnidag.scores.base import Score
+from parnidag.target import Target
+
+VALUES = parnidag.simulate(nodes=4, edges=4, rows=30, seed=3).values
+GRAPHS = all_dags(4)
+G, H = (0.02, 0.3, 50.0), Beta(2.0, 7.0)
+MODELS = {
+    "score": (scores.Gaussian(g=(0.1, 30.0)), EdgePrior(h=0.3)),
+    "odds": (scores.Gaussian(g=1.0), EdgePrior(h=H)),
+    "both": (scores.Gaussian(g=G), EdgePrior(h=H)),
+    "both, constrained": (scores.Gaussian(g=G), EdgePrior(h=H, required=[(0, 1)], forbidden=[(2, 0)], max_parents=2)),
+}
+SAMPLERS = {
+    "ADR": samplers.ADR(),
+    "MC3": samplers.MC3(),
+    "REV": samplers.REV(probability=0.3),
+    "PARNI": samplers.PARNI(),
+    "printed": samplers.PARNI(kernel="printed", moves="paper"),
+    "regroup": samplers.PARNI(moves={"adr": 0.5, "regroup": 0.5}),
+    "reversal": samplers.PARNI(moves={"adr": 0.5, "edge_reversal": 0.5}),
+    "ladder": samplers.PARNI(rungs=3),
+    "partition": samplers.PartitionMCMC(),
+}
+
+
+def build(name):
+    score, prior = MODELS[name]
+    return Target.build(Data(VALUES), score, prior)
+
+
+def joint_law(name):
+    """By enumeration, from plain targets and the Beta function: graphs that are possible, and their probabilities.
+
+    With odds that are learned a graph of E edges weighs B(a + E, b + M − E), of M pairs that could be joined.
+    """
+    score, prior = MODELS[name]
+    plain = [scores.Gaussian(g=g) for g in score.g] if isinstance(score.g, tuple) else [score]
+    learns_odds = isinstance(prior.h, Beta)
+    without = {"required": prior.required, "forbidden": prior.forbidden, "max_parents": prior.max_parents}
+    flat = EdgePrior(h=0.5 if learns_odds else prior.h, **without)
+    targets = [Target.build(Data(VALUES), one, flat) for one in plain]
+    status = targets[0].problem.status
+    possible = [g for g in GRAPHS if (g <= (status > 0)).all() and (g >= (status == 2)).all()]
+    possible = np.array([g for g in possible if g.sum(axis=0).max() <= targets[0].max_parents])
+    logs = np.array([[target.log_posterior(graph) for graph in possible] for target in targets])
+    if learns_odds:
+        free = (status == 1) | (status == 1).T
+        edges, pairs = possible.sum(axis=(1, 2)) - (status == 2).sum(), np.triu(free).sum()
+        logs = logs + betaln(prior.h.a + edges, prior.h.b + pairs - edges) - betaln(prior.h.a, prior.h.b)
+    together = logsumexp(logs, axis=0) - np.log(len(plain))
+    return possible, np.exp(together - logsumexp(together)), logsumexp(together)
+
+
+def edges_of(name):
+    graphs, law, _ = joint_law(name)
+    return np.tensordot(law, graphs.astype(float), axes=1)
+
+
+# ── sums over all graphs ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_sums_are_those_over_graphs_and_values(name):
+    score, prior = MODELS[name]
+    found = parnidag.exact(VALUES, score=score, prior=prior, draws=3000, seed=1)
+    truth, (_, _, evidence) = edges_of(name), joint_law(name)
+    # h has finitely many values, so that sums over it are quadratures; what is negligible is left out
+    np.testing.assert_allclose(found.edge_probabilities, truth, atol=1e-5)
+    assert found.log_evidence == pytest.approx(evidence, abs=1e-3)
+    assert abs(found.graphs[0].mean(axis=0) - truth).max() < 5 * 0.5 / np.sqrt(3000)
+    shares = found.learned.groupby("parameter")[["prior", "probability"]].sum().to_numpy()
+    np.testing.assert_allclose(shares, 1.0, atol=1e-9)
+
+
+def test_sums_over_orders_only_say_where_to_look(monkeypatch):
+    score, prior = MODELS["both"]
+    before = parnidag.exact(VALUES, score=score, prior=prior).edge_probabilities
+    monkeypatch.setattr(over_levels, "MANY_NODES", 2)
+    np.testing.assert_allclose(parnidag.exact(VALUES, score=score, prior=prior).edge_probabilities, before, atol=1e-5)
+
+
+def test_weights_of_values_that_are_forgotten_are_noticed(monkeypatch):
+    honest = over_levels._mattering
+    monkeypatch.setattr(over_levels, "_mattering", lambda logs: honest(logs)[:1])
+    score, prior = MODELS["both"]
+    found = parnidag.exact(VALUES, score=score, prior=prior).edge_probabilities
+    assert abs(found.to_numpy() - edges_of("both")).max() > 1e-3
+
+
+# ── chains ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("name", ["both", "both, constrained"])
+def test_chains_have_the_joint_law(name, sampler, monkeypatch):
+    monkeypatch.setattr(levels, "FEWEST_STEPS", 20)
+    monkeypatch.setattr(levels, "STEPS_A_NODE", 1)
+    found = short_run(name, SAMPLERS[sampler])
+    assert smallest_p_value(chain_probabilities(found), edges_of(name)) > SMALLEST_P
+
+
+def short_run(name, sampler):
+    score, prior = MODELS[name]
+    options = {"draws": 200, "thin": 100, "chains": 20, "seed": 5, "progress": False}
+    return parnidag.sample(VALUES, score=score, prior=prior, sampler=sampler, **options)
+
+
+def swapped_score(target, chain):
+    """Weigh values by their prior alone."""
+    return np.zeros(target.levels.count)
+
+
+def unmoved_scores(sampler, target, chain, level):
+    """Go on with the local scores and the tables of the value before."""
+    chain.level = level
+
+
+@pytest.mark.parametrize(
+    ("module", "attribute", "wrong"),
+    [(levels, "log_posterior_by_level", swapped_score), (levels, "take_level", unmoved_scores)],
+)
+def test_broken_twins_are_noticed(module, attribute, wrong, monkeypatch):
+    monkeypatch.setattr(levels, "FEWEST_STEPS", 20)
+    monkeypatch.setattr(levels, "STEPS_A_NODE", 1)
+    monkeypatch.setattr(module, attribute, wrong)
+    found = short_run("score", samplers.ADR())
+    assert smallest_p_value(chain_probabilities(found), edges_of("score")) < 1e-6
+
+
+@pytest.mark.parametrize("sampler", ["regroup", "reversal"])
+def test_moves_that_forget_how_far_their_tables_lag_behind_are_noticed(sampler, monkeypatch):
+    monkeypatch.setattr(levels, "FEWEST_STEPS", 20)
+    monkeypatch.setattr(levels, "STEPS_A_NODE", 1)
+    monkeypatch.setattr(Target, "shift_between", lambda self, level, other: 0.0)
+    found = short_run("odds", SAMPLERS[sampler])
+    assert smallest_p_value(chain_probabilities(found), edges_of("odds")) < 1e-6
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_law_of_the_values_given_a_graph(name):
+    target = build(name)
+    for graph in joint_law(name)[0][::60]:
+        chain = new_chain(target, graph, 1, 0)
+        expected = [target.at(level).log_posterior(graph) for level in range(target.levels.count)]
+        np.testing.assert_allclose(levels.log_posterior_by_level(target, chain), expected, atol=1e-9)
+
+
+def test_a_chain_at_another_value_is_like_one_that_began_there():
+    target = build("both")
+    sampler = samplers.PARNI()
+    graph = joint_law("both")[0][200]
+    moved = new_chain(target, graph, 1, 0)
+    level = (target.level + 17) % target.levels.count
+    levels.take_level(sampler, target, moved, level)
+    began = new_chain(target.at(level), graph, 1, 0)
+    np.testing.assert_array_equal(moved.graph.local, began.graph.local)
+    assert moved.log_posterior == began.log_posterior == pytest.approx(target.at(level).log_posterior(graph))
+    assert (moved.graph.position != ABSENT).tolist() == graph.tolist()
+
+
+@pytest.mark.parametrize("sampler", ["ADR", "PARNI", "ladder", "partition"])
+def test_runs_go_on_from_checkpoints_and_in_processes_to_the_bit(sampler, tmp_path):
+    score, prior = MODELS["both"]
+    options = {"score": score, "prior": prior, "sampler": SAMPLERS[sampler], "thin": 500, "chains": 2, "seed": 3}
+    options |= {"tune": 1000, "progress": False}
+    whole = parnidag.sample(VALUES, draws=40, **options)
+    path = tmp_path / "run.ckpt"
+    parnidag.sample(VALUES, draws=15, checkpoint=path, **options)
+    longer = parnidag.sample(VALUES, draws=40, checkpoint=path, **options)
+    assert (longer.log_posterior == whole.log_posterior).all()
+    assert (longer.graphs == whole.graphs).all()
+    assert_same_run(whole, parnidag.sample(VALUES, draws=40, executor=parnidag.processes(1), **options))
+
+
+# ── the default ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_default_gives_equivalent_graphs_the_same_posterior():
+    """No direction that data cannot tell: all graphs of four nodes, by class."""
+    posterior = parnidag.exact(VALUES)
+    assert posterior.settings["score"]["alpha_w"] == "learn"
+    target = Target.build(Data(VALUES), scores.BGe(alpha_w="learn"), EdgePrior())
+    logs = np.array(
+        [logsumexp([target.at(level).log_posterior(g) for level in range(target.levels.count)]) for g in GRAPHS]
+    )
+    classes = {}
+    for graph, log in zip(GRAPHS, logs, strict=True):
+        classes.setdefault(cpdag(graph).tobytes(), []).append(log)
+    assert max(np.ptp(logs) for logs in classes.values()) < 1e-8
+    of_paper = np.array([Target.build(Data(VALUES), scores.Gaussian(), EdgePrior()).log_posterior(g) for g in GRAPHS])
+    spread = [
+        np.ptp([log for g, log in zip(GRAPHS, of_paper, strict=True) if cpdag(g).tobytes() == c]) for c in classes
+    ]
+    assert max(spread) > 0.1  # which the paper's score does not do
+
+
+def test_the_default_does_not_mind_units_or_the_order_of_columns():
+    before = parnidag.exact(VALUES).edge_probabilities.to_numpy()
+    scaled = parnidag.exact(VALUES * [1e-6, 1.0, 1e5, 3.0] + 7.0).edge_probabilities.to_numpy()
+    np.testing.assert_allclose(scaled, before, atol=1e-6)
+    order = [2, 0, 3, 1]
+    turned = parnidag.exact(VALUES[:, order]).edge_probabilities.to_numpy()
+    np.testing.assert_allclose(turned, before[np.ix_(order, order)], atol=1e-9)
+
+
+def test_the_paper_is_one_word():
+    found = parnidag.exact(VALUES, score="paper")
+    given = parnidag.exact(VALUES, score=scores.Gaussian(g=10), prior=EdgePrior(h=0.25))
+    np.testing.assert_array_equal(found.edge_probabilities, given.edge_probabilities)
+    by_prior = parnidag.exact(VALUES, score="gaussian", prior="paper")
+    np.testing.assert_array_equal(by_prior.edge_probabilities, given.edge_probabilities)
+    kept = parnidag.exact(VALUES, score="paper", prior=EdgePrior(h=0.1))
+    assert kept.settings["prior"]["h"] == 0.1
+    assert found.learned is None
+    assert found.edge_density is None
+
+
+# ── the values ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_bge_with_a_learned_scale_has_the_documented_values():
+    score = scores.BGe(alpha_w="learn")
+    assert [one.alpha_w for one in score.variants(4)] == [5 + 2.0**k for k in range(-2, 7)]
+    assert scores.BGe().variants(4) == [scores.BGe()]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [scores.Gaussian(g="learn"), scores.GPrior(g="learn"), scores.BGe(alpha_w="learn"), scores.BGe(alpha_w=(6, 9))],
+)
+def test_every_score_that_learns_agrees_with_its_plain_sums(score):
+    found = parnidag.exact(VALUES, score=score, prior=EdgePrior(h=0.3))
+    plain = [parnidag.exact(VALUES, score=one, prior=EdgePrior(h=0.3)) for one in score.variants(4)]
+    logs = np.array([one.log_evidence for one in plain])
+    weights = np.exp(logs - logsumexp(logs))
+    expected = sum(w * one.edge_probabilities.to_numpy() for w, one in zip(weights, plain, strict=True))
+    np.testing.assert_allclose(found.edge_probabilities, expected, atol=1e-5)
+    np.testing.assert_allclose(found.learned["probability"], weights, atol=1e-5)
+    assert found.log_evidence == pytest.approx(logsumexp(logs) - np.log(len(plain)), abs=1e-5)
+
+
+def test_bdeu_learns_its_sample_size():
+    classes = Data((VALUES > 0).astype(int), kind="discrete")
+    found = parnidag.exact(classes, score=scores.BDeu(ess="learn"))
+    assert found.learned["parameter"].unique().tolist() == ["ess"]
+    assert found.learned["probability"].sum() == pytest.approx(1.0)
+
+
+def test_the_density_is_a_posterior_beside_its_prior():
+    posterior = parnidag.exact(VALUES, score="gaussian", prior=EdgePrior(h=H))
+    density = posterior.edge_density
+    assert list(density.columns) == ["value", "prior", "probability"]
+    assert (np.diff(density["value"]) > 0).all()
+    weights = np.exp(betaln(2.0 + GRAPHS.sum(axis=(1, 2)), 7.0 + 6 - GRAPHS.sum(axis=(1, 2))))
+    expected = np.tensordot(weights / weights.sum(), GRAPHS.astype(float), axes=1)
+    np.testing.assert_allclose(posterior.prior_probabilities, expected, atol=5e-3)
+
+
+def test_beta_is_a_density_over_log_odds():
+    h, logs = Beta(2.0, 7.0).grid()
+    mean = (h * np.exp(logs)).sum()
+    assert mean == pytest.approx(2 / 9, abs=1e-4)
+    assert np.exp(logs).sum() == pytest.approx(1.0)
+    tail = np.exp(gammaln(9.0) - gammaln(2.0) - gammaln(7.0))
+    assert np.exp(logs).max() == pytest.approx(
+        (tail * h**2 * (1 - h) ** 7).max() * np.diff(np.log(h / (1 - h)))[0], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: scores.Gaussian(g="guess"), 'or "learn", got .guess'),
+        (lambda: scores.Gaussian(g=(1.0,)), "two values or more"),
+        (lambda: scores.BDeu(ess=(1.0, 1.0)), "all different"),
+        (lambda: scores.BGe(alpha_w=(6.0, -1.0)), "alpha_w must be a positive number"),
+        (lambda: Beta(0.0, 1.0), "a must be"),
+        (lambda: Beta(1.0, "x"), "b must be"),
+        (lambda: parnidag.exact(VALUES, prior="mine"), "prior must be"),
+        (
+            lambda: parnidag.sample(VALUES, sampler=samplers.Tempered(), progress=False),
+            "Tempered has tables for one value",
+        ),
+    ],
+)
+def test_mistakes_are_named(make, words):
+    with pytest.raises(ParnidagError, match=words):
+        make()
+
+
+def test_scores_without_a_field_to_learn_stay_alone():
+    for score in (scores.BIC(), scores.Spline()):
+        assert isinstance(score, Score)
+        assert score.variants(5) == [score]
