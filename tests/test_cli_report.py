@@ -80,7 +80,7 @@ def test_exact_and_sample_write_reports_too(files, tmp_path, capsys):
 
 @pytest.mark.parametrize("threshold", [0.0, 0.001])
 def test_a_low_threshold_lists_improbable_edges_too(files, capsys, threshold):
-    assert cli.run(["exact", str(files / "data.csv"), "--threshold", str(threshold)]) == 0
+    assert cli.run(["exact", str(files / "data.csv"), "--score", "paper", "--threshold", str(threshold)]) == 0
     wanted = len(parnidag.load(files / "free.nc").summary(threshold))
     assert wanted > len(parnidag.load(files / "free.nc").summary())
     assert lines_of(capsys)[0] == f"5 nodes, {wanted} edges with probability {threshold:g} or more."

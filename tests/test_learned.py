@@ -7,11 +7,12 @@ from judging import SMALLEST_P, assert_same_run, chain_probabilities, smallest_p
 from scipy.special import betaln, gammaln, logsumexp
 
 import parnidag
-from parnidag import Beta, Data, EdgePrior, samplers, scores
+from parnidag import Beta, Data, EdgePrior, plots, samplers, scores
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver import over_levels
 from parnidag.graphs.equivalence import cpdag
 from parnidag.kernels.dag import ABSENT
+from parnidag.results.learned import learned_in_words
 from parnidag.samplers import levels
 from parnidag.samplers.base import new_chain
 from parnidag.scores.base import Score
@@ -308,3 +309,26 @@ def test_scores_without_a_field_to_learn_stay_alone():
     for score in (scores.BIC(), scores.Spline()):
         assert isinstance(score, Score)
         assert score.variants(5) == [score]
+
+
+def test_what_was_learned_is_drawn_and_said():
+    posterior = parnidag.exact(VALUES, score=scores.Gaussian(g=G), prior=EdgePrior(h=H))
+    ax = plots.learned(posterior, parameter="h")
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, posterior.edge_density["probability"])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), posterior.edge_density["prior"])
+    assert plots.learned(posterior).get_xlabel() == "g"
+    assert learned_in_words(posterior.settings).startswith("g 0.3 (0.98), 50 (0.02); h 0.")
+    with pytest.raises(ParnidagError, match="parameter must be one of 'g', 'h'"):
+        plots.learned(posterior, parameter="ess")
+    with pytest.raises(ParnidagError, match="nothing was learned"):
+        plots.learned(parnidag.exact(VALUES, score="paper"))
+
+
+def test_chains_say_what_they_learned(tmp_path):
+    posterior = parnidag.sample(VALUES, sampler=samplers.ADR(), draws=60, thin=500, seed=1, progress=False)
+    truth = parnidag.exact(VALUES).learned
+    np.testing.assert_allclose(posterior.learned["probability"], truth["probability"], atol=0.15)
+    loaded = parnidag.load(posterior.save(tmp_path / "found.nc")).learned
+    np.testing.assert_array_equal(loaded["probability"], posterior.learned["probability"])
+    assert "learned" in posterior.report(tmp_path / "report.html").read_text()

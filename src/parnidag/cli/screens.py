@@ -74,6 +74,10 @@ def print_conclusion(posterior: Posterior) -> None:
     """Print the score, then the log evidence of an exact result, or whether the chains of a sampled one agree."""
     if score := name_and_options(posterior.settings.get("score")):
         say(f"Score: {score}.")
+    from parnidag.results.learned import learned_in_words  # only here: pandas is slow to load
+
+    if words := learned_in_words(posterior.settings):
+        say(f"Learned, most probable first: {words}.")
     dropped = dict(posterior.settings.get("data") or {}).get("dropped_rows")
     if dropped:
         say(f"{number_of(dropped, 'row')} with missing values left out.")

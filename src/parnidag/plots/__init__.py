@@ -20,7 +20,7 @@ from parnidag.plots.chains import agreement, edge_count, rank, running, trace
 from parnidag.plots.comparison import compare
 from parnidag.plots.graphs import graph
 from parnidag.plots.maps import heatmap
-from parnidag.plots.prior import evidence, prior_posterior
+from parnidag.plots.prior import evidence, learned, prior_posterior
 from parnidag.plots.truth import calibration, roc, shd_threshold
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "evidence",
     "graph",
     "heatmap",
+    "learned",
     "prior_posterior",
     "rank",
     "roc",

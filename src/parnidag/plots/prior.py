@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from parnidag._util.checks import number
+from parnidag._util.checks import number, one_of
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import (
+    BLUE,
     EVIDENCE_LOOKS,
     GREY,
     PALE,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _NAMES_UP_TO = 45
 """Edges up to which each has its name on the axis."""
+_MOST_TICKS = 10
 _NAMED = 6
 """Edges that the plot of evidence names."""
 _LIMIT = math.log10(BAYES_FACTOR_LIMIT)
@@ -205,3 +207,40 @@ def _listed(posterior: Posterior, edges: Sequence[tuple[str, str]] | None, min_p
         if not codes.size:
             raise ParnidagError(f"min_probability: no edge has a probability of {min_probability:g} or more")
     return codes[np.argsort(-matrix.ravel()[codes], kind="stable")]
+
+
+def learned(posterior: Posterior, *, parameter: str | None = None, ax: Axes | None = None) -> Axes:
+    """Plot what was learned along with the graph: how probable each value is, beside how probable it was.
+
+    Parameters
+    ----------
+    parameter : str, optional
+        Which one, such as "alpha_w" or "h"; the first that was learned by default.
+
+    Examples
+    --------
+    >>> from parnidag import exact, plots, simulate
+    >>> plots.learned(exact(simulate(nodes=4, edges=3, rows=100, seed=1).values)).get_xlabel()
+    'alpha_w'
+    """
+    check_posterior(posterior)
+    table = posterior.learned
+    if table is None:
+        raise ParnidagError(
+            "posterior: nothing was learned along with the graph; pass a result of a score such as "
+            'scores.BGe(alpha_w="learn"), or of a prior such as EdgePrior(h=Beta(1, 9))'
+        )
+    names = table["parameter"].unique().tolist()
+    chosen = names[0] if parameter is None else parameter
+    one_of(chosen, "parameter", tuple(names))
+    shown = table[table["parameter"] == chosen]
+    ax, own = axes_for(ax, (6.2, 3.4))
+    places = np.arange(len(shown))
+    after = ax.bar(places, shown["probability"], width=0.7, color=BLUE, zorder=2)[0]
+    (before,) = ax.plot(places, shown["prior"], "o-", color=GREY, markersize=4, linewidth=1.0, zorder=3)
+    step = math.ceil(len(shown) / _MOST_TICKS)
+    ax.set_xticks(places[::step], [f"{value:.3g}" for value in shown["value"][::step]])
+    describe(ax, "Learned along with the graph", chosen, "probability")
+    ax.set_ylim(bottom=0)
+    add_legend(ax, own, [after, before], ["after the data", "before"], "upper right")
+    return ax

@@ -6,6 +6,7 @@ from typing import Any
 
 from parnidag._util.text import name_and_options
 from parnidag._version import __version__
+from parnidag.results.learned import learned_in_words
 
 MOST_COLUMNS = 400
 MOST_LISTED = 40
@@ -20,7 +21,14 @@ def setting_groups(settings: dict[str, Any], exact: bool, log_evidence: float | 
     prior = dict(settings.get("prior") or {})
     groups = [
         ("Data", _data_rows(settings)),
-        ("Model", [("score", name_and_options(settings.get("score"))), *_prior_rows(prior)]),
+        (
+            "Model",
+            [
+                ("score", name_and_options(settings.get("score"))),
+                *_prior_rows(prior),
+                ("learned", learned_in_words(settings)),
+            ],
+        ),
         ("Run", _run_rows(settings, exact, log_evidence)),
         ("Versions and times", _version_rows(settings)),
     ]

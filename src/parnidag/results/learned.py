@@ -10,12 +10,29 @@ from numpy.typing import NDArray
 
 from parnidag.results.record import RunRecord
 
+MOST_VALUES, LEAST_SHARE = 3, 0.005
+"""Of each parameter so many values are named, and those that are this probable at least."""
 Floats = NDArray[np.float64]
 
 
 def with_probabilities(learned: object, prior: Floats, posterior: Floats) -> dict[str, Any]:
     """Add to the values what they weigh: `prior` over levels, `posterior` by chain and level, each summing to 1."""
     return {"values": learned, "prior": prior.tolist(), "posterior": np.atleast_2d(posterior).tolist()}
+
+
+def learned_in_words(settings: dict[str, Any]) -> str:
+    """Say which values are the most probable of what was learned; an empty string if nothing was."""
+    kept = settings.get("learned")
+    if not kept:
+        return ""
+    values: dict[str, list[float]] = kept["values"]
+    posterior = np.mean(kept["posterior"], axis=0).reshape(tuple(map(len, values.values())))
+    said = []
+    for axis, (name, given) in enumerate(values.items()):
+        shares = posterior.sum(axis=tuple(k for k in range(posterior.ndim) if k != axis))
+        best = [k for k in np.argsort(-shares, kind="stable")[:MOST_VALUES].tolist() if shares[k] >= LEAST_SHARE]
+        said.append(f"{name} " + ", ".join(f"{given[k]:.3g} ({shares[k]:.2f})" for k in best))
+    return "; ".join(said)
 
 
 def learned_table(record: RunRecord) -> pd.DataFrame | None:
