@@ -3,6 +3,7 @@
 The generator is xoshiro256++ (Blackman and Vigna, 2021): four 64-bit words that fit a checkpoint, a nanosecond a
 draw. The samplers never look at a raw uniform: they ask `happens`, `pick`, `choose`, `below` or `skip`. So a test can
 put an enumerator of all outcomes in their place and compute the exact transition matrix of the production code.
+Continuous numbers, `normal` and `gamma`, are for parameters and latent cells.
 """
 
 from __future__ import annotations
@@ -105,3 +106,29 @@ def skip(rng: RandomState, hit: float, log_miss: float, limit: int) -> int:
     if skipped >= limit:
         return limit
     return int64(skipped)
+
+
+@kernel
+def normal(rng: RandomState) -> float:
+    """Return a standard normal number, by the polar method of Marsaglia and Bray (1964)."""
+    while True:
+        x, y = 2.0 * uniform(rng) - 1.0, 2.0 * uniform(rng) - 1.0
+        square = x * x + y * y
+        if 0.0 < square < 1.0:
+            return x * math.sqrt(-2.0 * math.log(square) / square)
+
+
+@kernel
+def gamma(rng: RandomState, shape: float) -> float:
+    """Return a gamma number of scale 1, by the method of Marsaglia and Tsang (2000)."""
+    boost = 1.0
+    if shape < 1.0:  # from one of shape + 1
+        boost = (1.0 - uniform(rng)) ** (1.0 / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = normal(rng)
+        v = (1.0 + c * x) ** 3
+        if v > 0.0 and math.log(1.0 - uniform(rng)) < 0.5 * x * x + d - d * v + d * math.log(v):
+            return boost * d * v
