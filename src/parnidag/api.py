@@ -29,7 +29,7 @@ from parnidag.priors.edge_prior import EdgePrior, chosen_prior
 from parnidag.results.assemble import record_of_answer, record_of_run, software
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
-from parnidag.results.prior_marginals import prior_of_edges
+from parnidag.results.prior_marginals import prior_of_edges, with_beta_odds
 from parnidag.results.record import RunRecord
 from parnidag.run.checkpoint import Checkpointer, identity, refuse_difference, resume
 from parnidag.run.draws import DrawStore, MemoryStore
@@ -458,7 +458,7 @@ def _check_kinds(**arguments: object) -> None:
 
 
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | str | None) -> Target:
-    return Target.build(data, choose_score(score, data), chosen_prior(prior, score))
+    return with_beta_odds(Target.build(data, choose_score(score, data), chosen_prior(prior, score)))
 
 
 def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _NAMES_UP_TO = 45
 """Edges up to which each has its name on the axis."""
-_MOST_TICKS = 10
+_MOST_TICKS, _NOTICED = 10, 1e-3
 _NAMED = 6
 """Edges that the plot of evidence names."""
 _LIMIT = math.log10(BAYES_FACTOR_LIMIT)
@@ -234,12 +234,14 @@ def learned(posterior: Posterior, *, parameter: str | None = None, ax: Axes | No
     chosen = names[0] if parameter is None else parameter
     one_of(chosen, "parameter", tuple(names))
     shown = table[table["parameter"] == chosen]
+    noticed = np.flatnonzero(shown[["prior", "probability"]].max(axis=1) > _NOTICED)
+    shown = shown.iloc[noticed.min() : noticed.max() + 1]
     ax, own = axes_for(ax, (6.2, 3.4))
     places = np.arange(len(shown))
     after = ax.bar(places, shown["probability"], width=0.7, color=BLUE, zorder=2)[0]
     (before,) = ax.plot(places, shown["prior"], "o-", color=GREY, markersize=4, linewidth=1.0, zorder=3)
     step = math.ceil(len(shown) / _MOST_TICKS)
-    ax.set_xticks(places[::step], [f"{value:.3g}" for value in shown["value"][::step]])
+    ax.set_xticks(places[::step], [f"{value:.2g}" for value in shown["value"][::step]])
     describe(ax, "Learned along with the graph", chosen, "probability")
     ax.set_ylim(bottom=0)
     add_legend(ax, own, [after, before], ["after the data", "before"], "upper right")

@@ -34,14 +34,14 @@ Edges = tuple[Edge, ...] | NDArray[np.bool_]
 class Beta:
     """What is believed of the edge odds weight h if it is to be learned along with the graph: h ~ Beta(a, b).
 
-    Graph and h have the joint prior p(h) ∏ h over the edges, ∏ (1 − h) over the pairs of nodes that could be joined and
-    are not; so the weight of a graph depends on its number of edges. In computations h has one of finitely many values,
-    `SPACING` apart in log odds.
+    Given h a graph of E edges weighs (h/(1 − h))^E, divided by what all graphs weigh together, so that h by itself has
+    the prior Beta(a, b), and the weight of a graph depends on its number of edges alone. In computations h has one of
+    finitely many values, `SPACING` apart in log odds.
 
     Parameters
     ----------
     a, b
-        Positive; the mean of h is a/(a + b), and it is worth as many pairs of nodes as a + b.
+        Positive; the mean of h is a/(a + b).
 
     Examples
     --------
@@ -80,7 +80,7 @@ class ResolvedPrior:
     shifts: NDArray[np.float64]
     """What each odds weight adds to the log odds of every edge: 0, and more if there are several."""
     log_weights: NDArray[np.float64]
-    """Log prior weight of each, with what it gives to all graphs alike."""
+    """Log prior weight of each, with what it gives to all graphs alike, but for the sum over all graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +184,6 @@ class EdgePrior:
             values = np.array([1.0 / nodes.size])
         elif isinstance(self.h, Beta):
             values, log_weights = self.h.grid()
-            could_join = np.triu((status == FREE) | (status == FREE).T).sum()
-            log_weights = log_weights + could_join * np.log1p(-values)
         elif self.h is not None:
             values = np.array([float(self.h)])
         extra = self._extra(nodes)

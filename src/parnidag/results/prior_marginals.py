@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal, localcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
 
 from parnidag.exact_solver.sums import solve
 from parnidag.graphs.adjacency import Adjacency, arcs_of, topological_order
@@ -42,34 +44,68 @@ a lot, and takes long."""
 
 ALIKE_DRAWS = 20
 """Graphs drawn of very many nodes where all edges have the same marginal: each graph tells it n(n − 1) times."""
-MOST_POINTS, FEW_POINTS, MANY_NODES = 9, 4, 100
+FINER, LEAST_EDGES = 8, 1e-300
+MOST_POINTS, FEW_POINTS, MANY_NODES = 17, 7, 100
 """Values of odds that are learned at which marginals are computed, between which they are interpolated; and from how
 many nodes on it is the fewer ones."""
 SEED = 20231210
 """Prior marginals are a property of the prior: the same ones in every run."""
 
 
-def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
-    """Return the prior probability of every edge, and of every level of what is learned (one 1 if nothing is).
+class OddsSums(NamedTuple):
+    """What all graphs weigh together, and how often each edge is there, by the values that the odds may have."""
 
-    Where the edge odds are learned, a value of theirs weighs as much as it has beforehand times all graphs together,
-    and the log of these rises with the log odds by the mean number of free edges.
+    log_sums: Floats
+    marginals: Floats
+    """At some of the values (values × n × n)."""
+    shares: Floats
+    """How much each of these counts for each value, by interpolation (some values × all values)."""
+
+
+def odds_sums(target: Target) -> OddsSums:
+    """Add up the graphs for every value of the odds that may be learned.
+
+    The log of the sum rises with the log odds by the mean number of free edges, which is smooth: it is computed at some
+    values, and its log interpolated. At the least of the odds nearly all graphs that count have one free edge or none.
     """
-    status, most = target.problem.status, target.max_parents
+    levels, status = target.levels, target.problem.status
+    assert levels is not None
+    shifts = levels.shifts
+    points = MOST_POINTS if len(status) <= MANY_NODES else FEW_POINTS
+    places = np.unique(np.linspace(0, shifts.size - 1, points).round().astype(int))
+    marginals = np.array(
+        [prior_marginals(target.at(int(place)).problem.log_odds, status, target.max_parents) for place in places]
+    )
+    edges = np.maximum(marginals[:, status == FREE].sum(axis=1), LEAST_EDGES)
+    log_edges = PchipInterpolator(shifts[places], np.log(edges))
+    fine = np.linspace(shifts[:-1], shifts[1:], FINER + 1, axis=1)
+    rises = np.trapezoid(np.exp(log_edges(fine)), fine, axis=1)
+    shares = np.array([np.interp(shifts, shifts[places], one) for one in np.eye(len(places))])
+    return OddsSums(edges[0] + np.append(0.0, np.cumsum(rises)), marginals, shares)
+
+
+def with_beta_odds(target: Target) -> Target:
+    """Weigh values of the odds so that beforehand they are as probable as `Beta` says, whatever graphs they allow."""
     levels = target.levels
     if levels is None or levels.shifts.size == 1:
+        return target
+    offsets = levels.offsets - odds_sums(target).log_sums
+    k, l = divmod(target.level, levels.shifts.size)
+    problem = target.problem._replace(offset=float(offsets[k, l]))
+    return replace(target, problem=problem, levels=replace(levels, offsets=offsets))
+
+
+def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
+    """Return the prior probability of every edge, and of every level of what is learned (one 1 if nothing is)."""
+    status, levels = target.problem.status, target.levels
+    if levels is None or levels.shifts.size == 1:
         count = 1 if levels is None else levels.count
-        return prior_marginals(target.problem.log_odds, status, most), np.full(count, 1.0 / count)
-    points = MOST_POINTS if len(status) <= MANY_NODES else FEW_POINTS
-    places = np.unique(np.linspace(0, levels.shifts.size - 1, points).round().astype(int))
-    marginals = np.array([prior_marginals(target.at(int(place)).problem.log_odds, status, most) for place in places])
-    edges = np.interp(levels.shifts, levels.shifts[places], marginals[:, status == FREE].sum(axis=1))
-    rise = np.append(0.0, np.cumsum(np.diff(levels.shifts) * (edges[1:] + edges[:-1]) / 2))
-    logs = levels.offsets + rise + int((status == REQUIRED).sum()) * levels.shifts
+        return prior_marginals(target.problem.log_odds, status, target.max_parents), np.full(count, 1.0 / count)
+    sums = odds_sums(target)
+    logs = levels.offsets + sums.log_sums + int((status == REQUIRED).sum()) * levels.shifts
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    hats = [np.interp(levels.shifts, levels.shifts[places], one) for one in np.eye(len(places))]
-    return np.tensordot(hats @ weights.sum(axis=0), marginals, axes=1), weights.ravel()
+    return np.tensordot(sums.shares @ weights.sum(axis=0), sums.marginals, axes=1), weights.ravel()
 
 
 def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
