@@ -156,7 +156,7 @@ def test_whole_numbers_can_be_declared_measurements(tmp_path, capsys):
     assert cli.run(["exact", str(tmp_path / "likert.csv")]) == 0
     assert "Score: BDeu" in capsys.readouterr().out
     assert cli.run(["exact", str(tmp_path / "likert.csv"), "--kind", "continuous"]) == 0
-    assert "Score: Gaussian" in capsys.readouterr().out
+    assert "Score: BGe" in capsys.readouterr().out
 
 
 def test_dropped_rows_are_counted(tmp_path, capsys):

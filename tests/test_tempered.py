@@ -32,7 +32,7 @@ def is_exact(found):
     )
 
 
-@pytest.mark.parametrize("prior", ["free", "constrained", "one parent", "an unlikely parent"])
+@pytest.mark.parametrize("prior", ["free", "constrained", "one parent", "an unlikely parent", "another g"])
 def test_every_step_of_the_ladder_leaves_its_law_invariant(prior):
     found = figures("3", prior)
     assert is_exact(found)
@@ -52,6 +52,10 @@ def test_four_nodes_are_exact_too():
 )
 def test_broken_twins_are_noticed(broken):
     assert not is_exact(figures("3", "free", broken))
+
+
+def test_a_ladder_that_forgets_what_its_rungs_weigh_by_is_noticed():
+    assert not is_exact(figures("3", "another g", "never apart"))
 
 
 # --- against the exact solver -----------------------------------------------------------------------------------------
@@ -79,6 +83,16 @@ def test_other_scores_agree_too(score):
     posterior = quick(data, score=score, chains=24, draws=150, thin=4)
     truth = parnidag.exact(data, score=score).edge_probabilities.to_numpy()
     assert smallest_p_value(chain_probabilities(posterior), truth) > SMALLEST_P
+
+
+@pytest.mark.parametrize("prior", [None, EdgePrior(h=parnidag.Beta(1, 4))])
+def test_what_is_learned_has_its_exact_probabilities(prior):
+    data = parnidag.simulate(nodes=4, edges=4, rows=60, seed=5).values
+    posterior = quick(data, score=None, prior=prior, chains=24, draws=300, thin=10)
+    truth = parnidag.exact(data, prior=prior)
+    assert smallest_p_value(chain_probabilities(posterior), truth.edge_probabilities.to_numpy()) > SMALLEST_P
+    found, exact = (np.mean(one.record.settings["learned"]["posterior"], axis=0) for one in (posterior, truth))
+    assert abs(found - exact).max() < 0.05
 
 
 def test_nodes_that_must_change_their_parts_together_do():

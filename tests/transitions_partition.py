@@ -72,10 +72,10 @@ def partition_of(graph):
     return tuple(level.tolist())
 
 
-def laws(target, values, considered, plus_one):
+def laws(target, values, considered, plus_one, g=G):
     """Return {graph: probability} and {partition: probability} over the space, from the naive posterior."""
     sets = [twin.space_sets(target, considered, plus_one, j) for j in range(target.n_nodes)]
-    graphs, posterior, _ = reference.enumerate_posterior(target, values, G)
+    graphs, posterior, _ = reference.enumerate_posterior(target, values, g)
     graph_law, partition_law = {}, {}
     for graph, chance in zip(graphs, posterior, strict=True):
         if all(frozenset(np.flatnonzero(graph[:, j]).tolist()) in sets[j] for j in range(len(graph))):

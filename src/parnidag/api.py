@@ -267,7 +267,8 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
     """
     if saved is not None:
         is_for_parni = json.loads(saved.facts["identity"]["sampler"])["name"] != "Tempered"
-    few = target.levels is None and tables_are_affordable(target)
+    learns_odds = target.levels is not None and target.levels.shifts.size > 1  # tables for very many values
+    few = not learns_odds and tables_are_affordable(target)
     return Tempered() if few and not is_for_parni else PARNI()
 
 

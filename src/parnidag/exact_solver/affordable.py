@@ -27,12 +27,22 @@ a table of some thousand rows, and by a function in Python."""
 
 
 def tables_are_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> bool:
-    """May the scores of all parent sets be computed?"""
+    """May the scores of all parent sets be computed, at every level that matters, in so many seconds in all?"""
     n = target.n_nodes
+    if target.levels is not None:
+        most_seconds *= MOST_SECONDS_LEARNED / MOST_SECONDS / (2 * levels_that_matter(target))
     if n > MAX_NODES:
         return False
     sets = n * sum(comb(n - 1, k) for k in range(min(target.max_parents, n - 1) + 1))
     return sets * seconds_per_set(target) <= most_seconds
+
+
+def levels_that_matter(target: Target) -> int:
+    """Return about how many of the values that are learned along with the graph have tables of their own.
+
+    Each twice: for what it weighs by orders, and for the sum itself.
+    """
+    return 1 if target.levels is None else min(target.levels.count, USUAL_LEVELS)
 
 
 def seconds_per_set(target: Target) -> float:
@@ -44,9 +54,9 @@ def seconds_per_set(target: Target) -> float:
 
 def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> Answer | None:
     """Add up all graphs, unless that takes too long: at one level, or at all those together that matter."""
-    levels = 1 if target.levels is None else min(target.levels.count, USUAL_LEVELS)
+    levels = levels_that_matter(target)
     left = most_seconds if levels == 1 else most_seconds * MOST_SECONDS_LEARNED / MOST_SECONDS
-    if not tables_are_affordable(target, left / (2 * levels)):  # for what they weigh by orders, and for the sum itself
+    if not tables_are_affordable(target, most_seconds):
         return None
     first = bounded(AllSets.of(target).sums)
     if count_terms(first) * SECONDS_PER_TERM > left:

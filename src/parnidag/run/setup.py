@@ -106,7 +106,7 @@ def prepare(
     stages: Stages,
 ) -> Setup:
     """Do what all chains share, and find where they start if that is not given."""
-    if sampler.default_space != "none" and target.levels is not None:
+    if target.levels is not None and (sampler.default_space != "none" or sampler.walks_on_tables):
         with stages("values to learn"):
             begin = given or default_skeleton(data, target)
             target = settled(target, begin.considered, plan.seed)

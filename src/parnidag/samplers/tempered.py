@@ -9,8 +9,9 @@ are changed, and the walk goes on from its partition. The graphs follow the post
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -60,6 +61,12 @@ class TemperedState(NamedTuple):
     """Steps by which every rung leaves the partition of the first graph."""
 
 
+STEPS_A_LEVEL = 50
+"""Iterations between draws of what is learned along with the graph, each as long as some hundred of other samplers."""
+MOST_NODES_OF_ODDS = 16
+"""Learned odds have many values, and tables of all parent sets for each must not take long."""
+
+
 @dataclass(frozen=True)
 class Tempered(Sampler):
     """Partition MCMC on a ladder of temperatures, with tables of all parent sets; for up to 22 nodes.
@@ -70,6 +77,9 @@ class Tempered(Sampler):
     iteration makes n/3 steps on every rung, one round of exchanges, and draws a graph. The powers are spaced during
     tuning so that all neighbours exchange equally often.
 
+    Values of a score that are learned along with the graph have tables of all parent sets each, made when they are
+    first drawn. Edge odds with a `Beta` prior, which have some fifty values, are possible up to 16 nodes.
+
     Parameters
     ----------
     rungs
@@ -77,6 +87,8 @@ class Tempered(Sampler):
     hottest
         Power of the last rung.
     """
+
+    walks_on_tables: ClassVar[bool] = True
 
     rungs: int = 8
     hottest: float = 0.1
@@ -98,11 +110,10 @@ class Tempered(Sampler):
                 f"Tempered has tables of all parent sets, for at most {MOST_NODES} nodes, got {target.n_nodes}",
                 remedy="use samplers.PARNI(), which has no such limit",
             )
-        if target.levels is not None:
+        if target.levels is not None and target.levels.shifts.size > 1 and target.n_nodes > MOST_NODES_OF_ODDS:
             raise ParnidagError(
-                f"Tempered has tables for one value of what others learn ({', '.join(target.settings['learned'])})",  # type: ignore[arg-type]
-                remedy="give it a plain score such as scores.BGe() and a prior such as EdgePrior(h=0.1), or use "
-                "samplers.PARNI()",
+                f"Tempered learns edge odds up to {MOST_NODES_OF_ODDS} nodes, got {target.n_nodes}",
+                remedy="give the prior one number, such as EdgePrior(h=0.1), or use samplers.PARNI()",
             )
         if asked.considered is not None:
             raise ParnidagError("space: Tempered samples all graphs and has no use for a search space; leave it out")
@@ -127,7 +138,16 @@ class Tempered(Sampler):
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
         assert chain.sets is not None
-        return int(advance_ladder(chain.parts(target), chain.sets.sums, chain.own, int64(steps)))
+        rest, own = chain.sets, chain.sets.at(target, chain.level)
+        return int(
+            advance_ladder(chain.parts(target), own.sums, rest.sums, chain.own, int64(steps), own.sums is not rest.sums)
+        )
+
+    def steps_a_level(self, target: Target) -> int:
+        return STEPS_A_LEVEL
+
+    def on_new_tables(self, chain: Chain) -> None:
+        chain.own.ladder.values[0] = np.nan  # of the partition under other tables: to be computed anew
 
     def totals(self, chain: Chain) -> dict[str, float]:
         ladder = chain.own.ladder
@@ -139,18 +159,23 @@ class Tempered(Sampler):
 
 
 @entry
-def advance_ladder(parts: ChainArrays, sets: SetSums, state: TemperedState, steps: int) -> int:
+def advance_ladder(
+    parts: ChainArrays, sets: SetSums, rest: SetSums, state: TemperedState, steps: int, apart: bool
+) -> int:
+    """Walk on; `sets` are those of the first rung, `rest` those of all others, `apart` if they differ."""
     dag, recorder = open_chain(parts)
     ladder = open_ladder(state.ladder)
     going = begin_segment(dag, recorder, steps)
     if going and dag.now == ZERO:
-        scatter(dag.rng, sets, ladder, state.scattering[0])
+        scatter(dag.rng, sets, rest, ladder, state.scattering[0])
+    if math.isnan(ladder.values[0]):
+        ladder.values[0] = value_of_rung(sets, ladder, ZERO)
     moves = max(ONE, ladder.n // 3)
     while going:
         for rung in range(ladder.rungs):
             for _ in range(moves):
-                relocate(dag.rng, sets, ladder, int64(rung), ladder.powers[rung])
-        exchange_rungs(dag.rng, ladder, dag.now & ONE)
+                relocate(dag.rng, sets if rung == ZERO else rest, ladder, int64(rung), ladder.powers[rung])
+        exchange_rungs(dag.rng, sets, rest, ladder, dag.now & ONE, apart)
         draw_graph_of_first(dag, sets, ladder, state.graph, state.room)
         change_edges(dag, sets, ladder, ladder.n)
         for k in range(state.spacings.size):
@@ -161,12 +186,13 @@ def advance_ladder(parts: ChainArrays, sets: SetSums, state: TemperedState, step
 
 
 @kernel
-def scatter(rng: RandomState, sets: SetSums, ladder: Ladder, moves: int) -> None:
+def scatter(rng: RandomState, sets: SetSums, rest: SetSums, ladder: Ladder, moves: int) -> None:
     """Move every rung to a random partition: a walk on which all that are possible weigh almost the same."""
     for rung in range(ladder.rungs):
-        ladder.values[rung] = value_of_rung(sets, ladder, int64(rung))
+        own = sets if rung == ZERO else rest
+        ladder.values[rung] = value_of_rung(own, ladder, int64(rung))
         for _ in range(moves):
-            relocate(rng, sets, ladder, int64(rung), ALMOST_FLAT)
+            relocate(rng, own, ladder, int64(rung), ALMOST_FLAT)
 
 
 @kernel

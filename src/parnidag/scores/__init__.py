@@ -4,7 +4,7 @@ Examples
 --------
 >>> from parnidag import scores
 >>> scores.Gaussian(g=5), scores.BGe(alpha_mu=0.5), scores.BDeu()
-(Gaussian(g=5), BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=False), BDeu(ess=1.0))
+(Gaussian(g=5), BGe(alpha_mu=0.5, alpha_w=None, mean=None, standardise=True), BDeu(ess=1.0))
 """
 
 from __future__ import annotations

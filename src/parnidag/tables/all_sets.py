@@ -21,6 +21,8 @@ from parnidag.tables.build import build_tables
 from parnidag.tables.fill import log_add
 from parnidag.target import Target
 
+MOST_KEPT = 2.5e9
+"""Bytes of the sums at levels that chains return to."""
 Int = int | np.int64
 NodeSet = int | np.int64
 """A set of nodes as a bitmask."""
@@ -52,6 +54,22 @@ class AllSets:
             target.check_score()
             target.__dict__["set_sums"] = set_sums(scores)
         return AllSets(target, target.__dict__["set_sums"])
+
+    def at(self, target: Target, level: int) -> AllSets:
+        """Return the sums at another level of what is learned along with the graph; the last few are kept."""
+        if level == self.target.level:
+            return self
+        known: dict[int, AllSets] = target.__dict__.setdefault("known_sets", {})
+        found = known.pop(level, None)
+        if found is None:
+            there = target.at(level)
+            found = AllSets.of(there)
+            there.__dict__.pop("set_sums", None)
+        known[level] = found
+        size = sum(array.nbytes for array in found.sums)
+        for old in list(known)[: -max(int(MOST_KEPT // size), 1)]:
+            known.pop(old, None)
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AllSets.of, (self.target,)

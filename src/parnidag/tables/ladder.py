@@ -6,6 +6,10 @@ a walk crosses. Neighbouring rungs exchange their partitions with probability mi
 V = log R: that leaves the product of all laws as it is (Geyer 1991), and carries what a hot rung has found to the cold
 one.
 
+Where values are learned along with the graph, rung 0 alone follows them: the others stay with one of these values, for
+nothing is asked of their laws but to be flat and near. Rungs 0 and 1 may then have different R, each with its own sums,
+and exchange by min{1, exp(V₀(Λ₁) − V₀(Λ₀) + β₁ (V₁(Λ₀) − V₁(Λ₁)))}.
+
 A step takes one node out and puts it back at any of the 2m + 1 places among the m parts that remain, into a part or
 alone before, between or behind parts, each with its own probability under the law of the rung: a Gibbs step, never
 refused. With tables of all parent sets every place is weighed in O(n) look-ups altogether. Let U be the nodes before a
@@ -250,11 +254,18 @@ def take_layers(sets: SetSums, ladder: Ladder, dag: Dag) -> None:
 
 
 @kernel
-def exchange_rungs(rng: RandomState, ladder: Ladder, first: int) -> None:
-    """Let every second pair of neighbours, from `first` on, exchange their partitions."""
+def exchange_rungs(rng: RandomState, sets: SetSums, rest: SetSums, ladder: Ladder, first: int, apart: bool) -> None:
+    """Let every second pair of neighbours, from `first` on, exchange their partitions.
+
+    Those of the first rung are weighed by `sets`, all others by `rest`, which differ if these are `apart`.
+    """
     last = ladder.rungs - ONE
     for rung in range(first, last, 2):
-        gain = (ladder.powers[rung] - ladder.powers[rung + ONE]) * (ladder.values[rung + ONE] - ladder.values[rung])
+        lower, upper = ladder.values[rung + ONE], ladder.values[rung]  # what each rung would have after the exchange
+        if apart and rung == ZERO:
+            lower, upper = value_of_rung(sets, ladder, ONE), value_of_rung(rest, ladder, ZERO)
+        gain = ladder.powers[rung] * (lower - ladder.values[rung])
+        gain += ladder.powers[rung + ONE] * (upper - ladder.values[rung + ONE])
         chance = 1.0 if math.isnan(gain) else math.exp(min(0.0, gain))  # both may weigh nothing, by rounding
         ladder.exchanges[rung] += ONE
         ladder.refusals[rung] += 1.0 - chance
@@ -262,6 +273,7 @@ def exchange_rungs(rng: RandomState, ladder: Ladder, first: int) -> None:
         if happens(rng, chance):
             ladder.trips[2] += ONE
             trade(ladder, rung, rung + ONE)
+            ladder.values[rung], ladder.values[rung + ONE] = lower, upper
     ladder.reached[ladder.walker[last]] = ONE
     ladder.trips[0] += ladder.reached[ladder.walker[0]]
     ladder.reached[ladder.walker[0]] = ZERO
@@ -272,7 +284,6 @@ def trade(ladder: Ladder, one: int, other: int) -> None:
     for k in range(ladder.n):
         ladder.parts[one, k], ladder.parts[other, k] = ladder.parts[other, k], ladder.parts[one, k]
     ladder.counts[one], ladder.counts[other] = ladder.counts[other], ladder.counts[one]
-    ladder.values[one], ladder.values[other] = ladder.values[other], ladder.values[one]
     ladder.walker[one], ladder.walker[other] = ladder.walker[other], ladder.walker[one]
 
 
