@@ -8,7 +8,7 @@ import pytest
 from judging import assert_same_run
 
 import parnidag
-from parnidag import EdgePrior, api, scores
+from parnidag import Beta, EdgePrior, api, scores
 from parnidag.exact_solver import affordable
 from parnidag.samplers import PARNI, OrderMCMC, PartitionMCMC
 
@@ -63,7 +63,8 @@ def test_what_is_meant_for_chains_makes_chains(tmp_path):
 def test_where_the_sum_takes_too_long_partitions_are_tempered(monkeypatch):
     monkeypatch.setattr(affordable, "count_terms", lambda completions: 1e30)
     assert sampler_of(quick(score="paper")) == "Tempered"
-    assert sampler_of(quick()) == "PARNI"  # which learns values along with the graph
+    assert sampler_of(quick()) == "Tempered"  # tables for each value of the scale
+    assert sampler_of(quick(prior=EdgePrior(h=Beta(1, 5)))) == "PARNI"  # the odds have too many values for tables
 
 
 def test_more_draws_than_memory_holds_are_left_to_chains(monkeypatch):
