@@ -24,7 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 import parnidag
-from parnidag.run.memory import free_bytes, memory_need
+from parnidag._util.free_memory import free_bytes
+from parnidag.run.memory import memory_need
 
 SECONDS_BETWEEN_NOTES = 0.05
 WARM_UP = "import parnidag; t = parnidag.simulate(nodes=30, rows=100, seed=1).values; p = parnidag.sample(t, draws=50)"

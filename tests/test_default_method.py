@@ -72,6 +72,12 @@ def test_more_draws_than_memory_holds_are_left_to_chains(monkeypatch):
     assert sampler_of(quick(score="paper")) == "Tempered"
 
 
+def test_where_there_is_no_room_for_tables_parni_samples(monkeypatch):
+    monkeypatch.setattr(affordable, "LARGE", 5)
+    monkeypatch.setattr(affordable, "free_bytes", lambda: 1e4)
+    assert sampler_of(quick()) == "PARNI"
+
+
 def test_where_tables_take_too_long_parni_samples(monkeypatch):
     monkeypatch.setattr(affordable, "WALKED", 1.0)
     assert sampler_of(quick()) == "PARNI"

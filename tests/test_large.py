@@ -12,6 +12,7 @@ from plotting import exact
 
 import parnidag
 from parnidag import EdgePrior, api, plots, samplers, scores
+from parnidag._util import free_memory
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.lazy_zeros import MAPPED_FROM, lazy_zeros
@@ -173,13 +174,13 @@ def test_small_graphs_and_unknown_machines_are_not_refused(monkeypatch):
 
 @on_linux
 def test_free_memory_is_read(monkeypatch):
-    free = memory.free_bytes()
+    free = free_memory.free_bytes()
     assert free is not None
     assert 1e6 < free < 1e15
-    monkeypatch.setattr(memory, "_available", lambda: 5e9)
+    monkeypatch.setattr(free_memory, "_available", lambda: 5e9)
     for left, least in ((None, 5e9), (2e9, 2e9)):
-        monkeypatch.setattr(memory, "_left_in_group", lambda left=left: left)
-        assert memory.free_bytes() == least
+        monkeypatch.setattr(free_memory, "_left_in_group", lambda left=left: left)
+        assert free_memory.free_bytes() == least
 
 
 def test_the_time_of_a_large_run_is_announced(monkeypatch):

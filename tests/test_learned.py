@@ -106,7 +106,7 @@ def test_sums_over_orders_only_say_where_to_look(monkeypatch):
 
 def test_weights_of_values_that_are_forgotten_are_noticed(monkeypatch):
     honest = over_levels._mattering
-    monkeypatch.setattr(over_levels, "_mattering", lambda logs: honest(logs)[:1])
+    monkeypatch.setattr(over_levels, "_mattering", lambda logs, *least: honest(logs, *least)[:1])
     score, prior = MODELS["both"]
     found = parnidag.exact(VALUES, score=score, prior=prior).edge_probabilities
     assert abs(found.to_numpy() - edges_of("both")).max() > 1e-3
@@ -303,8 +303,10 @@ def test_beta_is_a_density_over_log_odds():
         (lambda: Beta(1.0, "x"), "b must be"),
         (lambda: parnidag.exact(VALUES, prior="mine"), "prior must be"),
         (
-            lambda: parnidag.sample(VALUES, sampler=samplers.Tempered(), progress=False),
-            "Tempered has tables for one value",
+            lambda: parnidag.sample(
+                np.eye(20)[:, :17], sampler=samplers.Tempered(), prior=EdgePrior(h=Beta(1, 5)), progress=False
+            ),
+            "Tempered learns edge odds up to 16 nodes, got 17",
         ),
     ],
 )

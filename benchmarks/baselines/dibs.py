@@ -16,8 +16,8 @@ from scipy.special import softmax
 
 from benchmarks.baselines.base import Baseline, Estimate, Package
 from benchmarks.harness.task import NoMemory
+from parnidag._util.free_memory import free_bytes
 from parnidag.graphs.adjacency import topological_order
-from parnidag.run.memory import free_bytes
 
 DIBS_LIB = Package("dibs", "dibs-lib", "dibs", ("dibs.inference", "dibs.models"))
 SHARE = 0.8

@@ -20,8 +20,8 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def side_by_side(work: Callable[[int], Found], count: int) -> list[Found]:
-    """Return work(0), …, work(count − 1): compiled code runs side by side.
+def side_by_side(work: Callable[[int], Found], count: int, most: int = 2**20) -> list[Found]:
+    """Return work(0), …, work(count − 1): compiled code runs side by side, at most so many at once.
 
     The threads are daemons: a process that was interrupted meanwhile does not wait for them when it ends, as it would
     for those of a `ThreadPoolExecutor`.
@@ -38,7 +38,7 @@ def side_by_side(work: Callable[[int], Found], count: int) -> list[Found]:
         except BaseException as error:  # raised again where the caller waits
             failures.append(error)
 
-    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, usable_cores()))]
+    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, max(most, 1), usable_cores()))]
     for thread in threads:
         thread.start()
     for thread in threads:

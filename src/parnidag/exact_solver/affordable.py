@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import comb
 
+from parnidag._util.free_memory import KEPT_FREE, free_bytes
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.over_levels import Answer, add_up_levels
-from parnidag.exact_solver.size import MAX_NODES, SECONDS_PER_TERM
+from parnidag.exact_solver.size import MAX_NODES, SECONDS_PER_TERM, bytes_of_sums
 from parnidag.exact_solver.sums import Solution, add_up, bounded, count_terms
 from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.types import Floats
@@ -17,6 +18,8 @@ from parnidag.target import Target
 MOST_SECONDS, MOST_SECONDS_LEARNED = 20.0, 60.0
 """About what chains of some twenty nodes take, search and all; and where values are learned along with the graph, so
 that several sums are needed, and chains take longer too."""
+LARGE = 19
+"""Below so many nodes every machine has room."""
 USUAL_LEVELS = 3
 """Of these values so many usually matter: the best and its neighbours."""
 CHECK_SECONDS = 7.0
@@ -27,11 +30,11 @@ a table of some thousand rows, and by a function in Python."""
 
 
 def tables_are_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> bool:
-    """May the scores of all parent sets be computed, at every level that matters, in so many seconds in all?"""
+    """May the scores of all parent sets be made in so many seconds, at every level that matters, and kept?"""
     n = target.n_nodes
     if target.levels is not None:
         most_seconds *= MOST_SECONDS_LEARNED / MOST_SECONDS / (2 * levels_that_matter(target))
-    if n > MAX_NODES:
+    if n > MAX_NODES or not has_room(target):
         return False
     sets = n * sum(comb(n - 1, k) for k in range(min(target.max_parents, n - 1) + 1))
     return sets * seconds_per_set(target) <= most_seconds
@@ -52,26 +55,28 @@ def seconds_per_set(target: Target) -> float:
     return CALLED if isinstance(target.score, PythonScore) else COMPILED
 
 
+def has_room(target: Target) -> bool:
+    """Does this machine have the memory for the sums of all levels that matter, which the draws of graphs need?"""
+    free = free_bytes() if target.n_nodes >= LARGE else None
+    return free is None or bytes_of_sums(target.n_nodes) * levels_that_matter(target) <= (1.0 - KEPT_FREE) * free
+
+
 def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> Answer | None:
     """Add up all graphs, unless that takes too long: at one level, or at all those together that matter."""
-    levels = levels_that_matter(target)
-    left = most_seconds if levels == 1 else most_seconds * MOST_SECONDS_LEARNED / MOST_SECONDS
+    left = most_seconds if levels_that_matter(target) == 1 else most_seconds * MOST_SECONDS_LEARNED / MOST_SECONDS
     if not tables_are_affordable(target, most_seconds):
         return None
     first = bounded(AllSets.of(target).sums)
     if count_terms(first) * SECONDS_PER_TERM > left:
         return None
 
-    def solve_at(at: Target) -> Solution | None:
-        nonlocal left, levels
+    def solve_at(at: Target, count: int) -> Solution | None:
         sets = AllSets.of(at).sums
         if at is not target:
             at.__dict__.pop("set_sums", None)  # nobody else will ask for them
         completions = bounded(sets)
-        seconds = count_terms(completions) * SECONDS_PER_TERM
-        if seconds * levels > left:
+        if count_terms(completions) * SECONDS_PER_TERM * count > left:
             return None
-        left, levels = left - seconds, max(levels - 1, 1)
         return add_up(sets, completions)
 
     return add_up_levels(target, solve_at)

@@ -19,11 +19,15 @@ def check_size(n: int) -> None:
         )
 
 
+def bytes_of_sums(n: int) -> float:
+    """The weights as given, scaled, half and fully summed over subsets; then eight numbers per set."""
+    return 8.0 * (4 * n * 2.0 ** (n - 1) + 8 * 2.0**n)
+
+
 def estimate(n: int) -> tuple[float, str]:
     """Return how many seconds a solution takes at most, and that with its memory in words."""
     bounded = min(n, 60)  # keeps the estimates inside the range of a float; far beyond "more than" anyway
-    # The weights as given, scaled, half and fully summed over subsets; then eight numbers per set.
-    memory = 8 * (4 * bounded * 2.0 ** (bounded - 1) + 8 * 2.0**bounded)
+    memory = bytes_of_sums(bounded)
     seconds = SECONDS_PER_TERM * 3.0**bounded
     words = f"{_readable(memory, _MEMORY_UNITS)} of memory and {_readable(seconds, _TIME_UNITS)} on one core"
     return seconds, words

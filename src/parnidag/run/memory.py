@@ -8,11 +8,10 @@ fill them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from pathlib import Path
 
 from parnidag._util.cores import usable_cores
+from parnidag._util.free_memory import KEPT_FREE, free_bytes
 from parnidag.errors import ParnidagError
 from parnidag.kernels.dag import CACHE_RECORD
 from parnidag.kernels.score_cache import MOST_DIRECT
@@ -46,8 +45,6 @@ LARGE = 300
 """Below so many nodes every machine has room and nobody waits long."""
 FEW_PARENTS = 10
 """A limit on parents that leaves most graphs as they are."""
-KEPT_FREE = 0.05
-"""Share of the free memory that is left to others."""
 
 
 @dataclass(frozen=True)
@@ -135,30 +132,3 @@ def time_in_words(target: Target, sampler: Sampler, iterations: int) -> str | No
     seconds = SEARCH_SECONDS_PER_NODE * target.n_nodes + iterations / (ITERATIONS_PER_SECOND * cores)
     minutes = max(round(seconds / 60), 1)
     return f"n={target.n_nodes}: about {minutes} minute{'s' * (minutes > 1)} on {cores} free core{'s' * (cores > 1)}"
-
-
-def free_bytes() -> float | None:
-    """Return the memory that is free for new work; None where there is no telling."""
-    limits = [size for size in (_available(), _left_in_group()) if size is not None]
-    return min(limits) if limits else None
-
-
-def _available() -> float | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, ValueError, IndexError, StopIteration):
-        return None
-
-
-def _left_in_group() -> float | None:
-    """Return what a container has left, if its memory is limited; what files are read through can be taken back."""
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit = float((group / "memory.max").read_text())  # "max" if there is none
-        used = float((group / "memory.current").read_text())
-        rows = (line.split() for line in (group / "memory.stat").read_text().splitlines())
-        files = sum(float(size) for name, size in rows if name in ("active_file", "inactive_file"))
-    except (OSError, ValueError):
-        return None
-    return max(limit - used + files, 0.0) if math.isfinite(limit) else None
