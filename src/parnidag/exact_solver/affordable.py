@@ -8,7 +8,7 @@ from parnidag._util.free_memory import KEPT_FREE, free_bytes
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.over_levels import Answer, add_up_levels
 from parnidag.exact_solver.size import MAX_NODES, SECONDS_PER_TERM, bytes_of_sums
-from parnidag.exact_solver.sums import Solution, add_up, bounded, count_terms
+from parnidag.exact_solver.sums import bounded, count_terms
 from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.types import Floats
 from parnidag.scores.custom import OwnScore, PythonScore
@@ -70,16 +70,7 @@ def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> 
     if count_terms(first) * SECONDS_PER_TERM > left:
         return None
 
-    def solve_at(at: Target, count: int) -> Solution | None:
-        sets = AllSets.of(at).sums
-        if at is not target:
-            at.__dict__.pop("set_sums", None)  # nobody else will ask for them
-        completions = bounded(sets)
-        if count_terms(completions) * SECONDS_PER_TERM * count > left:
-            return None
-        return add_up(sets, completions)
-
-    return add_up_levels(target, solve_at)
+    return add_up_levels(target, lambda bound, levels: count_terms(bound) * SECONDS_PER_TERM * levels <= left)
 
 
 def check_of_chains(target: Target) -> Floats | None:

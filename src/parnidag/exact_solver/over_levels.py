@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from parnidag._util.cores import side_by_side
 from parnidag.exact_solver.draws import BoolArray, draw_graphs
 from parnidag.exact_solver.size import bytes_of_sums
-from parnidag.exact_solver.sums import Solution, add_up, bounded, log_sum_over_orders
+from parnidag.exact_solver.sums import Completions, Solution, add_up, bounded
 from parnidag.kernels.types import Floats, Integers
 from parnidag.tables.all_sets import AllSets, SetSums
 from parnidag.target import Target
@@ -31,6 +32,25 @@ MOST_AT_ONCE = 2e9
 """Bytes of the tables of levels that are added up side by side."""
 Place = tuple[int, int]
 """A value of the score's field and one of the odds, by number."""
+
+
+class Bound(NamedTuple):
+    """What the sum over all graphs of one level is made from."""
+
+    sets: SetSums
+    completions: Completions
+
+    @staticmethod
+    def of(target: Target) -> Bound:
+        sets = AllSets.of(target).sums
+        if target.levels is not None:  # nobody else will ask for these
+            target.__dict__.pop("set_sums", None)
+        return Bound(sets, bounded(sets))
+
+    @property
+    def log_sum_over_orders(self) -> float:
+        """Log of the sum over all orders of what the graphs weigh that agree with each."""
+        return float(self.completions.log_after[0] + self.sets.largest.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,33 +82,34 @@ class Answer:
         return graphs, levels
 
 
-def add_up_levels(target: Target, solve_at: Callable[[Target, int], Solution | None] | None = None) -> Answer | None:
-    """Add up all graphs at every level that matters; None if `solve_at` gives none for one of them.
-
-    It is told how many levels there are to add up, if that is known.
-    """
+def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool] | None = None) -> Answer | None:
+    """Add up all graphs at every level that matters; None if one of them `may` not be, of so many in all if known."""
     shape = (1, 1) if target.levels is None else target.levels.offsets.shape
     solutions: dict[Place, Solution] = {}
+    bounds: dict[Place, Bound] = {}
 
     def at(place: Place) -> Target:
         return target.at(place[0] * shape[1] + place[1])
 
     def evidence(place: Place, count: int = 1) -> float | None:
-        solution = solve_target(at(place)) if solve_at is None else solve_at(at(place), count)
-        if solution is None:
+        bound = bounds.pop(place, None) or Bound.of(at(place))
+        if may_add_up is not None and not may_add_up(bound.completions, count):
             return None
-        solutions[place] = solution
-        return solution.log_total + at(place).problem.offset
+        solutions[place] = add_up(bound.sets, bound.completions)
+        return solutions[place].log_total + at(place).problem.offset
 
     def over_orders(place: Place) -> float:
-        return log_sum_over_orders(_sets_of(at(place))) + at(place).problem.offset
+        bounds[place] = Bound.of(at(place))
+        log = bounds[place].log_sum_over_orders + at(place).problem.offset
+        if len(bounds) > at_once:  # that of the least promising is made again if need be
+            bounds.pop(min(bounds, key=lambda known: bounds[known].log_sum_over_orders + at(known).problem.offset))
+        return log
 
     begin: Place = (target.level // shape[1], target.level % shape[1])
+    at_once = int(MOST_AT_ONCE // bytes_of_sums(target.n_nodes))
     if target.n_nodes >= MANY_NODES and target.levels is not None:
         known = _mattering(_explored(over_orders, begin, shape) or {}, NEGLIGIBLE_BY_ORDERS)
-        found = side_by_side(
-            lambda k: evidence(known[k], len(known)), len(known), int(MOST_AT_ONCE // bytes_of_sums(target.n_nodes))
-        )
+        found = side_by_side(lambda k: evidence(known[k], len(known)), len(known), at_once)
         logs = {place: log for place, log in zip(known, found, strict=True) if log is not None}
         if len(logs) < len(known):
             return None
@@ -141,19 +162,6 @@ def _explored(log_of: Callable[[Place], float | None], begin: Place, shape: Sequ
 
 def _mattering(logs: dict[Place, float], negligible: float = NEGLIGIBLE) -> list[Place]:
     return [place for place, log in logs.items() if log >= max(logs.values()) + math.log(negligible)]
-
-
-def _sets_of(target: Target) -> SetSums:
-    sets = AllSets.of(target).sums
-    if target.levels is not None:  # nobody else will ask for these
-        target.__dict__.pop("set_sums", None)
-    return sets
-
-
-def solve_target(target: Target) -> Solution:
-    """Add up all graphs at one level."""
-    sets = _sets_of(target)
-    return add_up(sets, bounded(sets))
 
 
 def _neighbours(place: Place, shape: Sequence[int]) -> list[Place]:

@@ -106,11 +106,6 @@ def bounded(sets: SetSums) -> Completions:
     return Completions(sets.sums, log_before, log_after, least, fraction, exponent)
 
 
-def log_sum_over_orders(sets: SetSums) -> float:
-    """Return the log of the sum over all orders of what the graphs weigh that agree with each."""
-    return float(_sum_orders(sets.sums)[1][0] + sets.largest.sum())
-
-
 def add_up(sets: SetSums, completions: Completions) -> Solution:
     cancellation = _sum_completions(completions)
     expectations = _differentiate(completions)
