@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import xarray as xr
 
+    from parnidag.data.table import Data
+    from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
 
 _SHOWN_EDGES = 8
@@ -66,6 +68,8 @@ class Posterior:
     ----------
     record : RunRecord
         The arrays of the run.
+    data : Data, optional
+        The table, where the record does not keep what effects need of it.
 
     Examples
     --------
@@ -80,18 +84,24 @@ class Posterior:
     0.5
     """
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunRecord, data: Data | None = None) -> None:
         if record.exact_probabilities is None and not record.batch_iterations.sum():
             raise ParnidagError(
                 "the run has no kept iterations, so there is no posterior to show: it ended while tuning; "
                 "let it run longer or lower tune"
             )
         self._record = record
+        self._data = data
 
     @property
     def record(self) -> RunRecord:
         """The plain arrays behind this result."""
         return self._record
+
+    @property
+    def data(self) -> Data | None:
+        """The table of the run, where effects need its rows (curved relations, classes) and it is still in memory."""
+        return self._data
 
     @property
     def nodes(self) -> list[str]:
@@ -413,6 +423,42 @@ class Posterior:
     def _labelled(self, matrix: NDArray[np.float64], rows: str = "parent", columns: str = "child") -> pd.DataFrame:
         names = self.nodes
         return pd.DataFrame(matrix, index=pd.Index(names, name=rows), columns=pd.Index(names, name=columns))
+
+    # ── causes and effects ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def effects(self, *, standardised: bool = False, data: Any = None, seed: int | None = None) -> Effects:
+        """Return the total causal effect of every node on every other, averaged over graphs and parameters.
+
+        For every stored graph coefficients are drawn from their exact posterior, in units of the columns. For linear
+        scores; curves and classes have `intervene`.
+
+        Parameters
+        ----------
+        standardised : bool, default False
+            Give effects in standard deviations instead.
+        data
+            The table of the run, if this result does not keep what it needs of it; it then says so.
+        seed : int, optional
+            Seed of the parameters; by default that of the run.
+
+        Notes
+        -----
+        What is said of effects assumes that there are no hidden common causes, that relations are as the score has
+        them, and that values like those set occur in the data.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1)
+        >>> parnidag.sample(data.values, seed=1, progress=False).effects().probability.round(1)
+        effect   X0   X1
+        cause
+        X0      1.0  0.5
+        X1      0.5  1.0
+        """
+        from parnidag.effects import answers
+
+        return answers.effects(self, data, standardised, seed)
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 
