@@ -203,6 +203,7 @@ def test_true_effects_of_random_dags_come_back_and_members_of_the_class_agree_wi
 
 SETS, DRAWS, ROWS = 400, 100, 12
 WEIGHTS = (4.5, 6.0, 14.0)
+SET_TO = 1.5
 
 
 def data_from_prior(rng, graphs, weights):
@@ -219,7 +220,10 @@ def data_from_prior(rng, graphs, weights):
     total = np.linalg.inv(np.eye(n) - coefficients)
     root = np.sqrt(noise)[:, None] * total
     mean = rng.normal(size=n) @ root / math.sqrt(alpha_mu)
-    return mean + rng.normal(size=(ROWS, n)) @ root, total
+    new = mean + rng.normal(size=n) * np.sqrt(noise)  # what X0 is set to reaches those behind it
+    for j in np.argsort((graph.astype(int) @ graph + graph).sum(axis=0)):
+        new[j] = SET_TO if j == 0 else new[j] + (new - mean) @ coefficients[:, j]
+    return mean + rng.normal(size=(ROWS, n)) @ root, total, new
 
 
 @pytest.fixture(scope="module")
@@ -232,10 +236,10 @@ def repeated():
     score = scores.BGe(alpha_w=WEIGHTS, standardise=False)
     found = []
     for repeat in range(SETS):
-        values, total = data_from_prior(rng, graphs, weights)
+        values, total, new = data_from_prior(rng, graphs, weights)
         prior = parnidag.EdgePrior(h=0.5, forbidden=[("X1", "X0")])
         posterior = parnidag.exact(values, score=score, prior=prior, draws=DRAWS, seed=repeat)
-        found.append((posterior, posterior.effects(), total))
+        found.append((posterior, posterior.effects(), total, new))
     return found
 
 
@@ -243,7 +247,7 @@ def positions(repeated, effect):
     """Where the truth stands among draws of the effect of X0 on X1: uniform if the posterior is right."""
     rng = np.random.default_rng(1)
     found = []
-    for posterior, effects, total in repeated:
+    for posterior, effects, total, _ in repeated:
         drawn = effect(posterior, effects)
         below, equal = (drawn < total[0, 1]).sum(), (drawn == total[0, 1]).sum()
         found.append((below + rng.integers(equal + 1)) / (DRAWS + 1) + rng.random() / (DRAWS + 1))
@@ -263,8 +267,8 @@ def test_intervals_cover_what_they_say(repeated):
 
 
 def test_probability_of_no_effect_is_calibrated(repeated):
-    zero = np.array([effects._statistics["zero"][0, 1] for _, effects, _ in repeated])
-    truth = np.array([total[0, 1] == 0 for _, _, total in repeated])
+    zero = np.array([effects._statistics["zero"][0, 1] for _, effects, *_ in repeated])
+    truth = np.array([total[0, 1] == 0 for _, _, total, _ in repeated])
     z = (truth - zero).sum() / math.sqrt((zero * (1 - zero)).sum())
     assert abs(z) < 3.5
 
@@ -287,6 +291,26 @@ def turned_round(posterior, effects):
 def test_broken_twins_are_noticed(repeated, twin):
     found = positions(repeated, twin)
     assert min(covered(found), stats.kstest(found, "uniform").pvalue) < 1e-4
+
+
+def new_rows(repeated, node, rows):
+    """Where a new row under an intervention stands among draws of it."""
+    found = []
+    for posterior, _, _, new in repeated[:250]:
+        drawn = posterior.intervene({"X0": SET_TO}).draws(f"X{node}", rows=rows)
+        found.append(((drawn < new[node]).sum() + 0.5) / (DRAWS + 1))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("node", [1, 2])
+def test_rows_after_an_intervention_are_calibrated(repeated, node):
+    found = new_rows(repeated, node, True)
+    assert covered(found) > 1e-3
+    assert stats.kstest(found, "uniform").pvalue > 1e-3
+
+
+def test_means_are_no_rows(repeated):
+    assert covered(new_rows(repeated, 1, False)) < 1e-4
 
 
 # ── what was kept ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from parnidag.effects import kernels
 from parnidag.effects.source import Scales, Source, scales_of
 from parnidag.errors import ParnidagError
 from parnidag.kernels.random import random_state
-from parnidag.kernels.types import Floats, Integers
+from parnidag.kernels.types import Flags, Floats, Integers
 from parnidag.results.record import RunRecord, fingerprints, number_graphs
 
 MOST_DRAWS = 20_000
@@ -150,6 +150,26 @@ class LinearDraws:
         found = np.empty((len(self.weights), n))
         kernels.mean_effects_of(self.graphs.laid, self.means, self.weights, cause, np.empty(n), found)
         return found
+
+    def set_nodes(self, fixed: Flags, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Let an experimenter set nodes to values, in units of the table.
+
+        Returns the expected value of every node in each draw, one new row for each, and posterior means given the graph
+        of each, in units of the table (draws × n).
+        """
+        scales, laid, graphs, n = self.scales, self.graphs.laid, self.graphs, len(self.names)
+        levels = (values - scales.means) / scales.units
+        rng = random_state(self.seed, STREAM, 2)
+        expected, single = np.empty((2, graphs.index.size, n))
+        problem = scales.centres, scales.spread, fixed, levels, rng
+        kernels.set_nodes(laid, graphs.graph_of, self.start, self.drawn, self.noise, *problem, expected, single)
+        numbers, begin = np.arange(len(laid.order)), laid.first[:, 0].copy()
+        noiseless, room, mean, total = np.zeros((4, len(numbers), n))
+        for weights, coefficients in zip(self.weights.T, self.means, strict=True):
+            kernels.set_nodes(laid, numbers, begin, coefficients, noiseless, *problem, mean, room)
+            total += weights[:, None] * mean
+        found = (expected, single, total[graphs.graph_of])
+        return tuple(scales.means + scales.units * one for one in found)  # type: ignore[return-value]
 
 
 def linear_draws(source: Source, graphs: DrawnGraphs, seed: int) -> LinearDraws:

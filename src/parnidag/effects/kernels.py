@@ -154,13 +154,13 @@ def set_nodes(
         graph = graph_of[draw]
         shift = start[draw] - laid.first[graph, 0]
         for node in laid.order[graph]:
+            sd = np.sqrt(noise[draw, node])
+            mean = centres[node, node] + np.sqrt(spread[node]) * sd * normal(rng)
+            one = mean + sd * normal(rng)  # drawn for those set too: what two interventions share is then the same
             if fixed[node]:
                 expected[draw, node] = values[node]
                 single[draw, node] = values[node]
                 continue
-            sd = np.sqrt(noise[draw, node])
-            mean = centres[node, node] + np.sqrt(spread[node]) * sd * normal(rng)
-            one = mean + sd * normal(rng)
             for slot in range(laid.first[graph, node], laid.first[graph, node + 1]):
                 parent = laid.parents[slot]
                 mean += drawn[shift + slot] * (expected[draw, parent] - centres[node, parent])

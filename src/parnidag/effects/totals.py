@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from parnidag._util.text import did_you_mean
 from parnidag.effects.draws import LinearDraws, linear_draws, one_graph
 from parnidag.effects.monte_carlo import split_rhat, standard_errors
+from parnidag.effects.nodes import node_number
 from parnidag.effects.source import Source
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import as_graph
@@ -18,16 +18,6 @@ from parnidag.kernels.types import Floats
 
 LOW, HIGH = 0.05, 0.95
 STATISTICS = ("mean", "between", "within", "low", "high", "positive", "zero", "negative", "mcse", "rhat")
-
-
-def node_number(names: tuple[str, ...], name: object, argument: str) -> int:
-    """Return the place of a node that is given by its name or its place."""
-    if isinstance(name, str) and name in names:
-        return names.index(name)
-    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(names):
-        return int(name)
-    hint = did_you_mean(str(name), list(names))
-    raise ParnidagError(f"{argument} must be the name of a node, got {name!r}; {hint}", argument=argument)
 
 
 @dataclass(frozen=True, eq=False)

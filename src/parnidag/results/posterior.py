@@ -28,11 +28,13 @@ from parnidag.results.verdict import edge_label
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     import networkx as nx
     import xarray as xr
 
     from parnidag.data.table import Data
+    from parnidag.effects.outcomes import Contrast, Outcomes
     from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
 
@@ -457,6 +459,75 @@ class Posterior:
         from parnidag.effects import answers
 
         return answers.effects(self, data, standardised, seed)
+
+    def coefficients(
+        self,
+        min_probability: float = 0.01,
+        *,
+        standardised: bool = False,
+        data: Any = None,
+        seed: int | None = None,
+    ) -> pd.DataFrame:
+        """Tabulate direct effects: what one unit more of a parent does to its child if all other parents stay.
+
+        Parameters
+        ----------
+        min_probability : float, default 0.01
+            Edges below it are left out.
+        standardised, data, seed
+            As for `effects`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `parent`, `child`, `probability`, that of the edge; and of its coefficient, given that the graph has
+            the edge, `mean`, `sd`, the quantiles `5%` and `95%`, and the probabilities `positive` and `negative` that
+            it raises or lowers.
+        """
+        from parnidag.effects import answers
+
+        return answers.coefficients(self, data, standardised, seed, min_probability)
+
+    def intervene(self, do: Mapping[str, Any], *, data: Any = None, seed: int | None = None) -> Outcomes:
+        """Return every variable after an intervention, such as ``{"x": 2.0, "z": 0.0}``.
+
+        Nodes that are set no longer follow their parents; everything else goes on as before, in every stored graph
+        with parameters drawn for it.
+
+        Parameters
+        ----------
+        do : mapping
+            The nodes that are set together, and to what, in units of the columns.
+        data, seed
+            As for `effects`, whose assumptions hold here too.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=3, edges=2, rows=100, seed=1)
+        >>> posterior = parnidag.sample(data.values, seed=1, progress=False)
+        >>> sorted(posterior.intervene({"X0": 1.0}).summary()["node"])
+        ['X1', 'X2']
+        """
+        from parnidag.effects import answers
+
+        return answers.intervene(self, do, data, seed)
+
+    def contrast(
+        self, *, do: Mapping[str, Any], versus: Mapping[str, Any], data: Any = None, seed: int | None = None
+    ) -> Contrast:
+        """Return by how much every variable differs between two interventions; an empty mapping sets nothing.
+
+        Parameters
+        ----------
+        do, versus : mapping
+            The nodes that are set, and to what, as for `intervene`.
+        data, seed
+            As for `effects`.
+        """
+        from parnidag.effects import answers
+
+        return answers.contrast(self, do, versus, data, seed)
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 
