@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from parnidag._util.checks import number, whole
+from parnidag.effects.asked import Asked, Probability, probability_of
 from parnidag.effects.direct import coefficient_table
 from parnidag.effects.draws import LinearDraws, drawn_graphs, linear_draws
 from parnidag.effects.nodes import arrays_of, far_away, numbers_set
@@ -58,6 +59,10 @@ def _simulator(posterior: Posterior, source: Source, seed: int | None) -> Callab
         return Outcomes(source.names, do, expected, single, given_graph, is_exact(posterior), notes)
 
     return run
+
+
+def probability(posterior: Posterior, question: Asked, given: Asked | None) -> Probability:
+    return probability_of(posterior.record, question, given, is_exact(posterior))
 
 
 def is_exact(posterior: Posterior) -> bool:

@@ -28,12 +28,13 @@ from parnidag.results.verdict import edge_label
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import networkx as nx
     import xarray as xr
 
     from parnidag.data.table import Data
+    from parnidag.effects.asked import Probability
     from parnidag.effects.outcomes import Contrast, Outcomes
     from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
@@ -425,6 +426,43 @@ class Posterior:
     def _labelled(self, matrix: NDArray[np.float64], rows: str = "parent", columns: str = "child") -> pd.DataFrame:
         names = self.nodes
         return pd.DataFrame(matrix, index=pd.Index(names, name=rows), columns=pd.Index(names, name=columns))
+
+    # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def probability(
+        self, question: str | Callable[[Graph], bool], *, given: str | Callable[[Graph], bool] | None = None
+    ) -> Probability:
+        """Return the probability that a statement about the graph is true, over the stored draws.
+
+        Parameters
+        ----------
+        question : str or function
+            Statements joined by ``and``, ``or``, ``not`` and parentheses. ``a -> b`` is an edge, ``a -- b`` an edge
+            either way, ``a => b`` a directed path (then a stands ``before`` b in every causal order, which may be said
+            so), and ``a _||_ b | c, d`` says that a and b are independent given c and d (d-separation). ``a, b -> c``
+            means both, ``a -> b -> c`` too. Names with blanks or signs are quoted. Or a function that takes a `Graph`
+            and returns True or False; it is asked once for each different graph.
+        given : str or function, optional
+            A condition: only draws that fulfil it count.
+
+        Returns
+        -------
+        Probability
+            A number, with its Monte-Carlo standard error `mcse` and the number of `draws` it is of.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=3, edges=2, rows=100, seed=1)
+        >>> posterior = parnidag.sample(data.values, seed=1, progress=False)
+        >>> posterior.probability("X0 -> X1 or X1 -> X0") == posterior.probability("X0 -- X1")
+        True
+        >>> posterior.probability("X0 => X1", given="X0 -> X1")
+        1 (1499 draws)
+        """
+        from parnidag.effects import answers
+
+        return answers.probability(self, question, given)
 
     # ── causes and effects ────────────────────────────────────────────────────────────────────────────────────────────
 
