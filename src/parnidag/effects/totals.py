@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from parnidag._util.checks import whole
 from parnidag.effects.draws import LinearDraws, linear_draws, one_graph
 from parnidag.effects.monte_carlo import split_rhat, standard_errors
 from parnidag.effects.nodes import node_number
@@ -162,6 +163,42 @@ class Effects:
         i, j = (node_number(self.linear.names, *given) for given in ((cause, "cause"), (effect, "effect")))
         drawn = self.linear.effects_of(i)[:, j] * self._ratios[i, j]
         return np.asarray(drawn.reshape(self.linear.shape))
+
+    def disagreement(self, cause: str, effect: str, count: int = 5) -> pd.DataFrame:
+        """Tabulate the edges on which an effect depends most, those first whose presence tells most of it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `parent`, `child`; `probability` of the edge; `with` and `without`, the mean effect in graphs that
+            have it and in those that do not; and `share`, by how much less graphs vary if the edge is known.
+        """
+        whole(count, "count", 1)
+        i, j = (node_number(self.linear.names, *given) for given in ((cause, "cause"), (effect, "effect")))
+        graphs, n = self.linear.graphs, len(self.nodes)
+        values = self.linear.mean_effects_of(i)[:, j] * self._ratios[i, j]
+        times = np.bincount(graphs.graph_of, minlength=len(values)) / graphs.graph_of.size
+        codes = graphs.laid.parents * n + graphs.children
+        graph_of_slot = np.repeat(np.arange(len(values)), graphs.edges)
+        there = np.bincount(codes, times[graph_of_slot], n * n)
+        sums = np.bincount(codes, (times * values)[graph_of_slot], n * n)
+        total = float(times @ values)
+        open_ = np.flatnonzero((there > 0) & (there < 1 - 1e-12))
+        p, with_edge = there[open_], sums[open_] / there[open_]
+        without = (total - sums[open_]) / (1 - p)
+        variance = float(times @ (values - total) ** 2)
+        share = p * (1 - p) * (with_edge - without) ** 2 / variance if variance > 0 else np.zeros(len(p))
+        best = np.argsort(-share, kind="stable")[:count]
+        return pd.DataFrame(
+            {
+                "parent": [self.nodes[code // n] for code in open_[best]],
+                "child": [self.nodes[code % n] for code in open_[best]],
+                "probability": p[best],
+                "with": with_edge[best],
+                "without": without[best],
+                "share": share[best],
+            }
+        )
 
     def given_graph(self, graph: object) -> pd.DataFrame:
         """Return the exact posterior mean of every effect if this were the graph; rows are causes.
