@@ -44,7 +44,7 @@ from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI, Tempered
 from parnidag.samplers.base import Sampler
 from parnidag.scores.base import Score
-from parnidag.scores.by_name import choose_score
+from parnidag.scores.by_name import choose_score, has_linear_parameters
 from parnidag.scores.custom import OwnScore
 from parnidag.space.read import as_space
 from parnidag.target import Target
@@ -186,10 +186,10 @@ def sample(
         if not for_parni and holds_draws and (kept is None or not kept.exists()):
             with make_progress(progress, chains) as display:
                 _note_score(display, score, target)
-                posterior = _exactly_if_affordable(target, draws, chains, seed_or_new(seed), display)
+                posterior = _exactly_if_affordable(table, target, draws, chains, seed_or_new(seed), display)
             if posterior is not None:
                 said: Warnings = []
-                written = None if wanted is None else _written(posterior.record, wanted, said)
+                written = None if wanted is None else _written(posterior.record, table, wanted, said)
                 return _say(said, written or posterior)
     with ExitStack() as stores:
         store = stores.enter_context(closing(_draw_store(kept, wanted, chains)))
@@ -229,7 +229,7 @@ def sample(
                 again = stores.enter_context(closing(_draw_store(None, wanted, chains)))
                 run = _on_ladders(run, verdict, again, executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
-            return _result(run, wanted, began)
+            return _result(table, run, wanted, began)
 
 
 def _worth_ladders(run: Run) -> str | None:
@@ -277,7 +277,9 @@ def _note_score(display: Progress, score: Score | str | None, target: Target) ->
         display.note(f"score: {target.score}")
 
 
-def _exactly_if_affordable(target: Target, draws: int, chains: int, seed: int, display: Progress) -> Posterior | None:
+def _exactly_if_affordable(
+    data: Data, target: Target, draws: int, chains: int, seed: int, display: Progress
+) -> Posterior | None:
     """Add up all graphs if that is cheap, and draw as many graphs as chains would have."""
     began = time.perf_counter()
     display.stage("sum over all graphs")
@@ -285,7 +287,7 @@ def _exactly_if_affordable(target: Target, draws: int, chains: int, seed: int, d
     if answer is None:
         return None
     display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact; name a sampler for chains")
-    return interruptibly(partial(_posterior_of_answer, target, answer, draws, chains, seed, began))
+    return interruptibly(partial(_posterior_of_answer, data, target, answer, draws, chains, seed, began))
 
 
 def _plan(
@@ -335,7 +337,7 @@ def _check_output(path: Path | None, checkpoint: Path | None) -> None:
         raise ParnidagError(f"output and checkpoint are the same file, {path}")
 
 
-def _result(run: Run, output: Path | None, began: float) -> Posterior:
+def _result(data: Data, run: Run, output: Path | None, began: float) -> Posterior:
     """Put the result together, and only then say what was not as planned: warnings may be turned into errors."""
     said: Warnings = []
     if run.stopped is not None and run.stopped != "SIGINT":  # whoever pressed Ctrl-C knows
@@ -344,18 +346,21 @@ def _result(run: Run, output: Path | None, began: float) -> Posterior:
         said.append((f"the last checkpoint could not be written: {run.checkpointer.trouble}", StoppedWarning))
     is_of_all_graphs = not run.sampler.law and not (run.sampler.restricted and run.setup.space_given)
     truth = check_of_chains(run.target) if is_of_all_graphs and not run.interrupted else None
-    posterior = None
+    posterior, sums = None, _kept_of(data, run.target)
     if output is not None:
-        posterior = _written(record_of_run(run, time.perf_counter() - began, truth, to_file=True), output, said)
+        record = record_of_run(run, time.perf_counter() - began, truth, to_file=True, sums=sums)
+        posterior = _written(record, data, output, said)
     if posterior is None:
-        posterior = Posterior(record_of_run(run, time.perf_counter() - began, truth))
+        record = record_of_run(run, time.perf_counter() - began, truth, sums=sums)
+        posterior = Posterior(record, None if sums else data)
     return _say(said, posterior)
 
 
-def _written(record: RunRecord, path: Path, said: Warnings) -> Posterior | None:
+def _written(record: RunRecord, data: Data, path: Path, said: Warnings) -> Posterior | None:
     """Write a result and return it as read from there; None, and a warning, if that is not possible."""
     try:
-        return load(save_record(record, path))
+        read = load(save_record(record, path)).record
+        return Posterior(read, None if read.sums else data)
     except ParnidagError as error:
         reason = str(error).removeprefix("path: ")
         said.append((f"the result could not be written, it is in memory only: {reason}", NotWrittenWarning))
@@ -413,10 +418,12 @@ def exact(
     target = _target(table, score, prior)
     answer = add_up_levels(target)
     assert answer is not None
-    return _posterior_of_answer(target, answer, draws, 1, seed, began)
+    return _posterior_of_answer(table, target, answer, draws, 1, seed, began)
 
 
-def _posterior_of_answer(target: Target, answer: Answer, draws: int, chains: int, seed: int, began: float) -> Posterior:
+def _posterior_of_answer(
+    data: Data, target: Target, answer: Answer, draws: int, chains: int, seed: int, began: float
+) -> Posterior:
     graphs, levels = answer.draw(chains * draws, seed)
     settings = {
         "version": __version__,
@@ -428,9 +435,15 @@ def _posterior_of_answer(target: Target, answer: Answer, draws: int, chains: int
         "seed": seed,
         "cancellation": answer.cancellation,
     }
-    record = record_of_answer(target, answer, graphs, levels, chains, settings, prior_of_edges(target))
+    sums = _kept_of(data, target)
+    record = record_of_answer(target, answer, graphs, levels, chains, settings, prior_of_edges(target), sums)
     settings["timings"] = {"exact": time.perf_counter() - began}
-    return Posterior(record)
+    return Posterior(record, None if sums else data)
+
+
+def _kept_of(data: Data, target: Target) -> dict[str, Any]:
+    """Return what a result keeps of its data, so that it can tell effects later: sums over rows, if they suffice."""
+    return data.sums() if has_linear_parameters(target.score) else {}
 
 
 KINDS: dict[str, tuple[str, str]] = {

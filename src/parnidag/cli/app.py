@@ -1,4 +1,4 @@
-"""The command line: demo, sample, exact, report, compare and simulate.
+"""The command line: demo, sample, exact, report, compare, effects and simulate.
 
 Words become objects in `options`. Everything heavy is imported inside the commands, so that ``--help`` and a
 mistyped option answer at once.
@@ -62,7 +62,7 @@ DIFFERENCE = 0.05
 DEMO_DRAWS = 500
 """Half the default, which is plenty for the demo's network and keeps it to a few seconds."""
 
-_OPTIONS = {"nodes", "edges", "rows", "noise", "truth"} | {
+_OPTIONS = {"nodes", "edges", "rows", "noise", "truth", "cause", "effect", "data"} | {
     option.name
     for options in (ModelOptions, SamplingOptions, RunningOptions, OutputOptions)
     for option in fields(options)
@@ -278,6 +278,62 @@ def compare(
         print_differences(first, second, least)
     if truth is not None:
         print_against_truth(found, truth)
+    return 0
+
+
+@app.command
+def effects(
+    result: Path,
+    /,
+    *,
+    cause: str | None = None,
+    effect: str | None = None,
+    do: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NODE=VALUE")] = (),
+    versus: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NODE=VALUE")] = (),
+    data: Path | None = None,
+    standardised: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.csv")] = None,
+) -> int:
+    """Say what causes do, from a saved result: total effects, or what happens if nodes are set.
+
+    Effects are averaged over graphs and parameters. They assume that there are no hidden common causes, that relations
+    are as the score has them, and that values like those set occur in the data.
+
+    Parameters
+    ----------
+    result
+        The result, as "parnidag sample -o FILE.nc" saved it.
+    cause, effect
+        Only the effects of this node, or on this one.
+    do
+        Set a node to a value, and show every other node. Repeatable: all are set together.
+    versus
+        With --do: show by how much it differs from setting nodes so instead. Repeatable.
+    data
+        The table of the run, where the result does not keep what this takes; it then says so.
+    standardised
+        Show effects in standard deviations.
+    output
+        Write the whole table here.
+    """
+    if do and (cause or effect or standardised):
+        raise UsageError("--do shows all nodes in their units: leave out --cause, --effect and --standardised")
+    if versus and not do:
+        raise UsageError("--versus belongs to --do")
+    if output is not None and output.suffix != ".csv":
+        raise UsageError(f"--output {output}: the table is written as CSV, so name it *.csv")
+    check_writable("--output", output, result)
+
+    from parnidag.cli.causes import contrast_table, effect_table, outcome_table, settings_of
+    from parnidag.results.netcdf import load
+
+    posterior = load(result)
+    if versus:
+        contrast_table(posterior, settings_of(do, "--do"), settings_of(versus, "--versus"), data, output)
+    elif do:
+        outcome_table(posterior, settings_of(do, "--do"), data, output)
+    else:
+        effect_table(posterior, cause, effect, standardised, data, output)
     return 0
 
 

@@ -234,7 +234,7 @@ def summarise(table: Table, batch: int, options: Options) -> Summary:
     _refuse_like_labels(table.names, table.codings)
     columns = [levels.see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
     names, values, codings, intervened, _, tally = clean(table, options)
-    group_of_row, groups = _groups(intervened, len(values), len(names))
+    group_of_row, groups = group_by_targets(intervened, len(values), len(names))
     finite = not tally.infinite.any()
     codes = levels.follow_columns(values, codings, options.kind, columns) if finite else None
     rows = None
@@ -242,11 +242,11 @@ def summarise(table: Table, batch: int, options: Options) -> Summary:
         most = max([len(groups), *(len(column.levels or ()) for column in columns)])
         rows = RowCounts(smallest_codes([*codes, group_of_row], most))
     summable = finite and not any(codings)
-    moments = _moments(values, group_of_row, list(groups)) if summable else None
+    moments = moments_by_group(values, group_of_row, list(groups)) if summable else None
     return Summary(batch, names, columns, tally, groups, moments, rows)
 
 
-def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[Integers, dict[bytes, int]]:
+def group_by_targets(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[Integers, dict[bytes, int]]:
     """Group rows in which the same nodes were set: the group of each row, and how many rows each group has."""
     if mask is None or not mask.any():
         nothing = np.packbits(np.zeros(n_nodes, bool)).tobytes()
@@ -256,7 +256,7 @@ def _groups(mask: Mask | None, n_rows: int, n_nodes: int) -> tuple[Integers, dic
     return place, dict(zip((row.tobytes() for row in bits), np.bincount(place).tolist(), strict=True))
 
 
-def _moments(values: Floats, group_of_row: Integers, keys: list[bytes]) -> dict[bytes, Moments]:
+def moments_by_group(values: Floats, group_of_row: Integers, keys: list[bytes]) -> dict[bytes, Moments]:
     if len(keys) == 1:  # no copy of the rows
         return {keys[0]: moments_of(values, binary_units=True)}
     return {key: moments_of(values[group_of_row == k], binary_units=True) for k, key in enumerate(keys)}

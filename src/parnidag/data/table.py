@@ -7,7 +7,7 @@ Everything a user can get wrong with the contents of a table is refused here (an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import compress
 from typing import Any
@@ -22,9 +22,19 @@ from parnidag.data.columns import Coding, Floats, Integers, Mask
 from parnidag.data.describing import as_html, describe_levels, describe_numbers
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
 from parnidag.data.reading import read_table, refuse_names
-from parnidag.data.summary import FEWEST_ROWS, Cleaned, Options, Summary, clean
+from parnidag.data.summary import (
+    FEWEST_ROWS,
+    Cleaned,
+    Options,
+    Summary,
+    clean,
+    group_by_targets,
+    moments_by_group,
+)
 from parnidag.errors import DataError
 
+MOST_KEPT_SUMS = 64 * 10**6
+"""Bytes that the sums a result keeps of its table may take."""
 MOST_COUNTED = 2**31 - 1
 """Rows of a table of classes that is read in batches: more would not fit the counts of compiled code."""
 
@@ -170,6 +180,24 @@ class Data:
         options = Options.checked(missing, names, kind, interventions)
         data = cls.__new__(cls)
         data._take_sums(sum_up(batches, options), options)
+        data._check()
+        return data
+
+    @classmethod
+    def from_sums(cls, names: Sequence[str], sums: Mapping[str, Any]) -> Data:
+        """Give back a table of numbers, without its rows, from what `sums` kept."""
+        data = cls.__new__(cls)
+        data.names, data.kind, data._codings = tuple(names), "continuous", (None,) * len(names)
+        data._targets = np.asarray(sums["sums_targets"], bool)
+        data._group_rows = np.asarray(sums["sums_rows"], np.int64)
+        data._columns = [levels.SeenColumn("numbers") for _ in names]
+        data._group_moments = [
+            gram.Moments(int(rows), gram.Spread(low, high), matrix, shift, offset, unit)
+            for rows, matrix, (low, high, shift, offset, unit) in zip(
+                data._group_rows, sums["sums_gram"], sums["sums_columns"], strict=True
+            )
+        ]
+        data.n_rows, data.dropped_rows = int(data._group_rows.sum()), 0
         data._check()
         return data
 
@@ -367,6 +395,35 @@ class Data:
         if self._values is not None:
             return gram.moments_of(self._values, rows)
         return reduce(gram.merge, self._group_moments if rows is None else compress(self._group_moments, rows))
+
+    def scales(self) -> tuple[Floats, Floats]:
+        """Give the mean and the standard deviation of every column, over all rows."""
+        whole = self._standard().moments
+        return whole.mean, np.asarray(whole.unit * whole.deviation)
+
+    def sums(self) -> dict[str, NDArray[Any]]:
+        """Give what scores of linear relations need of the table, as arrays without rows; nothing if it is much.
+
+        Rows in which the same columns were set are one group: for each these columns, the number of rows, the cross
+        products, and what tells their units. `from_sums` makes a table of it again.
+        """
+        moments, targets, counts = self._group_moments, self._targets, self._group_rows
+        if self._values is not None and self.kind == "continuous":
+            group_of_row, groups = group_by_targets(self._targets, self.n_rows, self.n_nodes)
+            if len(groups) * self.n_nodes**2 * 8 > MOST_KEPT_SUMS:
+                return {}
+            bits = np.frombuffer(b"".join(groups), np.uint8).reshape(len(groups), -1)
+            targets = np.unpackbits(bits, axis=1, count=self.n_nodes).astype(bool)
+            counts = np.array(list(groups.values()), np.int64)
+            moments = list(moments_by_group(self._values, group_of_row, list(groups)).values())
+        if not moments or targets is None or counts is None or len(moments) * self.n_nodes**2 * 8 > MOST_KEPT_SUMS:
+            return {}
+        return {
+            "sums_targets": np.asarray(targets, np.uint8),
+            "sums_rows": counts,
+            "sums_gram": np.array([one.gram for one in moments]),
+            "sums_columns": np.array([[*one.spread, one.shift, one.offset, one.unit] for one in moments]),
+        }
 
     # -----------------------------------------------------------------------------------------------------------------
     # Classes

@@ -45,6 +45,21 @@ def draw_node(
     table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats, rng: RandomState, drawn: Floats
 ) -> float:
     """Draw the coefficients of one node, into its column of `drawn`; return the variance of its noise."""
+    last = factor.shape[1] - 1
+    rows, explained = fit_node(table, node, parents, count, factor)
+    own = table.own[node]
+    shape = -coefficients_of(table, node, rows)[2]
+    variance = 0.5 * sound(own - table.mix * explained, own) / gamma(rng, shape)
+    spread = math.sqrt(table.mix * variance)
+    for row in range(rows):
+        factor[row, last] = table.mix * factor[row, last] + spread * normal(rng)
+    solve_upwards(table, node, parents, count, factor, rows, drawn)
+    return variance
+
+
+@kernel
+def fit_node(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> tuple[int, float]:
+    """Factorise the matrix of the parents, with L⁻¹ M_Pj in the last column; return their columns, and |L⁻¹ M_Pj|²."""
     gram, first = table.gram[table.pattern[node]], table.first_column
     last = factor.shape[1] - 1
     rows, explained = int64(0), 0.0
@@ -57,14 +72,17 @@ def draw_node(
             factor[rows, last] = value / factor[rows, rows]
             explained += factor[rows, last] ** 2
             rows += ONE
-    own = table.own[node]
-    shape = -coefficients_of(table, node, rows)[2]
-    variance = 0.5 * sound(own - table.mix * explained, own) / gamma(rng, shape)
-    spread = math.sqrt(table.mix * variance)
+    return rows, explained
+
+
+@kernel
+def mean_node(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats, means: Floats) -> None:
+    """Find the posterior means of the coefficients of one node, in its column of `means`; places as for draws."""
+    last = factor.shape[1] - 1
+    rows = fit_node(table, node, parents, count, factor)[0]
     for row in range(rows):
-        factor[row, last] = table.mix * factor[row, last] + spread * normal(rng)
-    solve_upwards(table, node, parents, count, factor, rows, drawn)
-    return variance
+        factor[row, last] *= table.mix
+    solve_upwards(table, node, parents, count, factor, rows, means)
 
 
 @kernel

@@ -16,6 +16,7 @@ Examples
 
 from __future__ import annotations
 
+from parnidag.plots.causes import effect_matrix, effects
 from parnidag.plots.chains import agreement, edge_count, rank, running, trace
 from parnidag.plots.comparison import compare
 from parnidag.plots.graphs import graph
@@ -28,6 +29,8 @@ __all__ = [
     "calibration",
     "compare",
     "edge_count",
+    "effect_matrix",
+    "effects",
     "evidence",
     "graph",
     "heatmap",

@@ -67,7 +67,7 @@ def heatmap(
             if value >= 0.005:
                 colour = "white" if value > 0.55 else "black"
                 ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize="small", color=colour)
-    _name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
+    name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
     block = f", the largest of each {joined} × {joined}" if joined > 1 else ""
     describe(ax, f"Edge probabilities{block}", "child", "parent", closed=True)
     ax.figure.colorbar(image, ax=ax, label="probability of parent → child", fraction=0.046, pad=0.03, aspect=25)
@@ -98,7 +98,7 @@ def node_order(posterior: Posterior, order: str) -> list[int]:
     return clustered
 
 
-def _name_cells(ax: Axes, names: list[str], inches: float) -> None:
+def name_cells(ax: Axes, names: list[str], inches: float) -> None:
     """Write names along both sides, as many as there is room for in cells of this size."""
     n = len(names)
     size = 10.0 if n <= 25 else 6.5

@@ -33,6 +33,7 @@ COLUMN_HEADINGS = {
     "parent": ("Parent", "Where the edge starts"),
     "child": ("Child", "Where the edge ends"),
     "probability": ("Probability", "Share of the posterior that has the edge"),
+    "coefficient": ("Direct effect", "Mean coefficient in standard deviations, where the edge is there: + raises"),
     "mcse": ("± error", "Monte-Carlo standard error of the probability"),
     "ess": ("Eff. draws", "Number of independent graphs that the probability is worth"),
     "rhat": ("R-hat", "Close to 1 when the chains agree"),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.drawing import layered
+from parnidag.report.effects import coefficient_of_edges, effect_facts
 from parnidag.report.names import box_width, label, shown_name
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
         **drawing,
         "order": heat_order(consensus, np.array(drawing["places"])),
         "matrix": packed(probabilities) if small else None,
+        "effects": effect_facts(posterior),
         "paths": packed(posterior.path_probabilities.to_numpy()) if drawn and small else None,
     }
 
@@ -133,6 +135,10 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
         "child": children.tolist(),
         "probability": [kept_digits(value) for value in table["probability"]],
     }
+    coefficients = coefficient_of_edges(posterior)
+    if coefficients:
+        pairs = zip(table["parent"], table["child"], strict=True)
+        columns["coefficient"] = [figure(coefficients.get(pair, math.nan)) for pair in pairs]
     for name in FIGURES:
         if table[name].notna().any():
             columns[name] = [figure(value) for value in table[name].to_numpy(float, na_value=np.nan).tolist()]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,22 @@ from parnidag.target import Target
 DETAILED_EDGES = 20_000
 """Edges that are counted batch by batch; a long run over many nodes sees nearly all n(n − 1) of them once."""
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 MOST_IN_MEMORY = 1 << 26
 """Bytes of graphs up to which a result that goes to a file is put together in memory (64 MB)."""
 
 
 def record_of_run(
-    run: Run, seconds: float, truth: NDArray[np.float64] | None = None, to_file: bool = False
+    run: Run,
+    seconds: float,
+    truth: NDArray[np.float64] | None = None,
+    to_file: bool = False,
+    sums: Mapping[str, Any] = NOTHING,
 ) -> RunRecord:
     """Put what the chains collected into a result; graphs on their way to a file stay where they are if they are many.
+
+    `sums` is what is to be kept of the data (`Data.sums`).
 
     Such a record is of use only while the run keeps its draws.
     """
@@ -79,6 +88,7 @@ def record_of_run(
         prior_probabilities=run.setup.prior,
         true_probabilities=truth,
         **_starts(run),
+        **sums,
     )
 
 
@@ -192,6 +202,7 @@ def record_of_answer(
     chains: int,
     settings: dict[str, Any],
     priors: tuple[NDArray[np.float64], NDArray[np.float64]],
+    sums: Mapping[str, Any] = NOTHING,
 ) -> RunRecord:
     """Put the exact probabilities and independent draws into a result that looks like one of so many chains."""
     if "learned" in target.settings:
@@ -220,4 +231,5 @@ def record_of_answer(
         exact_probabilities=answer.edge_probabilities,
         prior_probabilities=priors[0],
         log_evidence=answer.log_total,
+        **sums,
     )

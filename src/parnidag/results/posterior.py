@@ -28,10 +28,15 @@ from parnidag.results.verdict import edge_label
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping
 
     import networkx as nx
     import xarray as xr
 
+    from parnidag.data.table import Data
+    from parnidag.effects.asked import Probability
+    from parnidag.effects.outcomes import Contrast, Outcomes
+    from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
 
 _SHOWN_EDGES = 8
@@ -66,6 +71,8 @@ class Posterior:
     ----------
     record : RunRecord
         The arrays of the run.
+    data : Data, optional
+        The table, where the record does not keep what effects need of it.
 
     Examples
     --------
@@ -80,18 +87,24 @@ class Posterior:
     0.5
     """
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunRecord, data: Data | None = None) -> None:
         if record.exact_probabilities is None and not record.batch_iterations.sum():
             raise ParnidagError(
                 "the run has no kept iterations, so there is no posterior to show: it ended while tuning; "
                 "let it run longer or lower tune"
             )
         self._record = record
+        self._data = data
 
     @property
     def record(self) -> RunRecord:
         """The plain arrays behind this result."""
         return self._record
+
+    @property
+    def data(self) -> Data | None:
+        """The table of the run, where effects need its rows (curved relations, classes) and it is still in memory."""
+        return self._data
 
     @property
     def nodes(self) -> list[str]:
@@ -413,6 +426,146 @@ class Posterior:
     def _labelled(self, matrix: NDArray[np.float64], rows: str = "parent", columns: str = "child") -> pd.DataFrame:
         names = self.nodes
         return pd.DataFrame(matrix, index=pd.Index(names, name=rows), columns=pd.Index(names, name=columns))
+
+    # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def probability(
+        self, question: str | Callable[[Graph], bool], *, given: str | Callable[[Graph], bool] | None = None
+    ) -> Probability:
+        """Return the probability that a statement about the graph is true, over the stored draws.
+
+        Parameters
+        ----------
+        question : str or function
+            Statements joined by ``and``, ``or``, ``not`` and parentheses. ``a -> b`` is an edge, ``a -- b`` an edge
+            either way, ``a => b`` a directed path (then a stands ``before`` b in every causal order, which may be said
+            so), and ``a _||_ b | c, d`` says that a and b are independent given c and d (d-separation). ``a, b -> c``
+            means both, ``a -> b -> c`` too. Names with blanks or signs are quoted. Or a function that takes a `Graph`
+            and returns True or False; it is asked once for each different graph.
+        given : str or function, optional
+            A condition: only draws that fulfil it count.
+
+        Returns
+        -------
+        Probability
+            A number, with its Monte-Carlo standard error `mcse` and the number of `draws` it is of.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=3, edges=2, rows=100, seed=1)
+        >>> posterior = parnidag.sample(data.values, seed=1, progress=False)
+        >>> posterior.probability("X0 -> X1 or X1 -> X0") == posterior.probability("X0 -- X1")
+        True
+        >>> posterior.probability("X0 => X1", given="X0 -> X1")
+        1 (1499 draws)
+        """
+        from parnidag.effects import answers
+
+        return answers.probability(self, question, given)
+
+    # ── causes and effects ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def effects(self, *, standardised: bool = False, data: Any = None, seed: int | None = None) -> Effects:
+        """Return the total causal effect of every node on every other, averaged over graphs and parameters.
+
+        For every stored graph coefficients are drawn from their exact posterior, in units of the columns. For linear
+        scores; curves and classes have `intervene`.
+
+        Parameters
+        ----------
+        standardised : bool, default False
+            Give effects in standard deviations instead.
+        data
+            The table of the run, if this result does not keep what it needs of it; it then says so.
+        seed : int, optional
+            Seed of the parameters; by default that of the run.
+
+        Notes
+        -----
+        What is said of effects assumes that there are no hidden common causes, that relations are as the score has
+        them, and that values like those set occur in the data.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1)
+        >>> effects = parnidag.sample(data.values, seed=1, progress=False).effects()
+        >>> round(effects.probability.loc["X0", "X1"].item(), 1)
+        0.5
+        """
+        from parnidag.effects import answers
+
+        return answers.effects(self, data, standardised, seed)
+
+    def coefficients(
+        self,
+        min_probability: float = 0.01,
+        *,
+        standardised: bool = False,
+        data: Any = None,
+        seed: int | None = None,
+    ) -> pd.DataFrame:
+        """Tabulate direct effects: what one unit more of a parent does to its child if all other parents stay.
+
+        Parameters
+        ----------
+        min_probability : float, default 0.01
+            Edges below it are left out.
+        standardised, data, seed
+            As for `effects`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `parent`, `child`, `probability`, that of the edge; and of its coefficient, given that the graph has
+            the edge, `mean`, `sd`, the quantiles `5%` and `95%`, and the probabilities `positive` and `negative` that
+            it raises or lowers.
+        """
+        from parnidag.effects import answers
+
+        return answers.coefficients(self, data, standardised, seed, min_probability)
+
+    def intervene(self, do: Mapping[str, Any], *, data: Any = None, seed: int | None = None) -> Outcomes:
+        """Return every variable after an intervention, such as ``{"x": 2.0, "z": 0.0}``.
+
+        Nodes that are set no longer follow their parents; everything else goes on as before, in every stored graph
+        with parameters drawn for it.
+
+        Parameters
+        ----------
+        do : mapping
+            The nodes that are set together, and to what, in units of the columns.
+        data, seed
+            As for `effects`, whose assumptions hold here too.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=3, edges=2, rows=100, seed=1)
+        >>> posterior = parnidag.sample(data.values, seed=1, progress=False)
+        >>> sorted(posterior.intervene({"X0": 1.0}).summary()["node"])
+        ['X1', 'X2']
+        """
+        from parnidag.effects import answers
+
+        return answers.intervene(self, do, data, seed)
+
+    def contrast(
+        self, *, do: Mapping[str, Any], versus: Mapping[str, Any], data: Any = None, seed: int | None = None
+    ) -> Contrast:
+        """Return by how much every variable differs between two interventions; an empty mapping sets nothing.
+
+        Parameters
+        ----------
+        do, versus : mapping
+            The nodes that are set, and to what, as for `intervene`.
+        data, seed
+            As for `effects`.
+        """
+        from parnidag.effects import answers
+
+        return answers.contrast(self, do, versus, data, seed)
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 

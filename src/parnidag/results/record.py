@@ -42,6 +42,10 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
     "exact_probabilities": (("parent", "child"), np.float64),
     "prior_probabilities": (("parent", "child"), np.float64),
     "true_probabilities": (("parent", "child"), np.float64),
+    "sums_targets": (("row_group", "column"), np.uint8),
+    "sums_rows": (("row_group",), np.int64),
+    "sums_gram": (("row_group", "column", "other_column"), np.float64),
+    "sums_columns": (("row_group", "range_and_unit", "column"), np.float64),
 }
 """None where a result does not have them; the first files written never do."""
 _CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
@@ -98,6 +102,9 @@ class RunRecord:
         Marginal probability of every edge under the prior, 1 if required and 0 if forbidden; None in older files.
     true_probabilities : (n, n) float64 array or None
         What a sampled result was checked against: the exact edge probabilities, where they take seconds.
+    sums_targets, sums_rows, sums_gram, sums_columns : arrays or None
+        What effects need of a table of numbers, without its rows (`Data.sums`); None for other scores, for tables whose
+        sums are many, and in older files.
     """
 
     nodes: tuple[str, ...]
@@ -120,6 +127,10 @@ class RunRecord:
     start_edges: Codes | None = None
     prior_probabilities: Floats | None = None
     true_probabilities: Floats | None = None
+    sums_targets: NDArray[np.uint8] | None = None
+    sums_rows: Integers | None = None
+    sums_gram: Floats | None = None
+    sums_columns: Floats | None = None
 
     def __post_init__(self) -> None:
         given: object = self.graph_edges
@@ -175,7 +186,16 @@ class RunRecord:
             "exact_probabilities, prior_probabilities and true_probabilities must be (n, n)": all(
                 matrix is None or matrix.shape == (n, n) for matrix in matrices
             ),
+            "the sums of the data must be of as many groups of rows, and of the nodes": self._sums_fit(),
         }
+
+    def _sums_fit(self) -> bool:
+        arrays = (self.sums_targets, self.sums_rows, self.sums_gram, self.sums_columns)
+        kept = [np.asarray(array) for array in arrays if array is not None]
+        n, groups = len(self.nodes), 0 if self.sums_rows is None else len(self.sums_rows)
+        shapes = [(groups, n), (groups,), (groups, n, n), (groups, 5, n)]
+        whole = [array.shape for array in kept] == shapes and groups > 0
+        return not kept or (whole and all(np.isfinite(array).all() for array in kept))
 
     def _content_checks(self) -> dict[str, bool]:
         n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1
@@ -195,6 +215,12 @@ class RunRecord:
             "start_offsets must have a graph for each chain, and rise from 0 to the number of start_edges": starts,
             OUT_OF_RANGE: all(_are_graphs(offsets, codes, n) for offsets, codes in pieces),
         }
+
+    @property
+    def sums(self) -> dict[str, NDArray[Any]]:
+        """What is kept of the data, as `Data.sums` gave it; nothing if nothing is."""
+        names = ("sums_targets", "sums_rows", "sums_gram", "sums_columns")
+        return {} if self.sums_rows is None else {name: getattr(self, name) for name in names}
 
     def graph_codes(self, graph: int) -> Codes:
         """The codes of the edges of one of the unique graphs."""

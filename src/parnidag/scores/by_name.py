@@ -24,6 +24,8 @@ NAMES = {
 }
 """Word, and home of the class: of every score that has a name. The command line offers these words."""
 load: Any = loader("parnidag.scores", [*dict.fromkeys(NAMES.values()), "custom.Compiled", "custom.PythonScore"])
+LINEAR = ("Gaussian", "GPrior", "BGe", "BIC")
+"""Classes of scores whose parameters are the coefficients and noise variances of linear regressions."""
 _WORDS = {"none": None, "true": True, "yes": True, "false": False, "no": False}
 
 
@@ -51,6 +53,20 @@ def named_score(name: str, options: Mapping[str, str] | None = None) -> Score:
             raise ParnidagError(f"the score {name} has no option {option!r}; its options: {', '.join(known) or 'none'}")
         given[option] = _value(text)
     score: Score = kind(**given)
+    return score
+
+
+def has_linear_parameters(score: object) -> bool:
+    return type(score).__module__ == "parnidag.scores.gaussian" and type(score).__name__ in LINEAR
+
+
+def described_score(settings: Mapping[str, Any]) -> Score | None:
+    """Return the score that described itself so (`Score.describe`); None if it is none of the package's."""
+    kinds = {home.rpartition(".")[2] for home in NAMES.values()}
+    if settings.get("name") not in kinds:
+        return None
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    score: Score = load(given.pop("name"))(**given)
     return score
 
 

@@ -41,6 +41,8 @@ function formatFactor(value) {
   if (value < 1e-6) return "<10⁻⁶";
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(2);
 }
+/** A direct effect with its sign: does the edge raise or lower its child? */
+const formatCoefficient = (value) => (value === null ? DASH : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`);
 const plural = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many || `${one}s`}`;
 
 /** Edges as objects; DATA.columns names what each row of DATA.edges holds. */

@@ -66,6 +66,7 @@ function figureRows(edge) {
   const add = (key, heading, format) => {
     if (hasColumn(key)) rows.push(row(heading, format(edge[key])));
   };
+  add("coefficient", "direct effect, in standard deviations", formatCoefficient);
   add("prior", "before the data", formatProbability);
   add("bayes_factor", "Bayes factor", formatFactor);
   add("evidence", "evidence", (text) => text);

@@ -9,6 +9,7 @@ const COLUMNS = [
   { key: "parent", value: (edge) => name(edge, "parent") },
   { key: "child", value: (edge) => name(edge, "child") },
   { key: "probability", number: true, format: formatProbability },
+  { key: "coefficient", number: true, format: formatCoefficient },
   { key: "mcse", number: true, format: formatError },
   { key: "ess", number: true, format: formatWhole },
   { key: "rhat", number: true, format: formatRhat },

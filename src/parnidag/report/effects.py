@@ -1,0 +1,72 @@
+"""What the page says of causes: their total effects, and the edges on which a sign or a path depends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from parnidag.errors import ParnidagError
+from parnidag.report.names import isolated, shown_name
+
+if TYPE_CHECKING:
+    from parnidag.effects.totals import Effects
+    from parnidag.results.posterior import Posterior
+
+MOST_NODES = 100
+"""Beyond, effects of all pairs would take longer than the rest of the report."""
+MOST_ROWS, MOST_NOTES = 2000, 100
+LEAST_PROBABILITY = 0.05
+"""Pairs are listed if there is a directed path with this probability at least."""
+DOUBT = 0.05
+"""From this probability on a sign, or the lack of a path, is a matter of doubt."""
+
+
+def effect_facts(posterior: Posterior) -> dict[str, Any] | None:
+    """Return the rows of the section on effects, with nodes by number; None where the result cannot tell any."""
+    found = _effects(posterior)
+    if found is None:
+        return None
+    table = found.summary()
+    table = table[table["zero"] <= 1.0 - LEAST_PROBABILITY].head(MOST_ROWS)
+    place = {name: k for k, name in enumerate(posterior.nodes)}
+    rows, noted = [], 0
+    for row in table.to_dict("records"):
+        note = ""
+        if noted < MOST_NOTES and (note := _note(found, row)):
+            noted += 1
+        figures = [float(f"{row[name]:.4g}") for name in ("mean", "5%", "95%", "positive", "zero", "negative")]
+        rows.append([place[row["cause"]], place[row["effect"]], *figures, note])
+    return {"rows": rows, "causes": sorted({row[0] for row in rows})}
+
+
+def coefficient_of_edges(posterior: Posterior) -> dict[tuple[str, str], float]:
+    """Return the mean coefficient of each edge in standard deviations, given that it is there."""
+    if _effects(posterior) is None:
+        return {}
+    table = posterior.coefficients(0.0, standardised=True)
+    return dict(zip(zip(table["parent"], table["child"], strict=True), table["mean"], strict=True))
+
+
+def _effects(posterior: Posterior) -> Effects | None:
+    if len(posterior.nodes) > MOST_NODES or not posterior.record.graph_index.size:
+        return None
+    try:
+        return posterior.effects()
+    except ParnidagError:  # a score without coefficients, or a file that keeps nothing of its data
+        return None
+
+
+def _note(found: Effects, row: dict[Any, Any]) -> str:
+    """Say on which edge it depends whether there is an effect, or which way it goes; nothing if neither is in doubt."""
+    either_way = min(row["positive"], row["negative"]) >= DOUBT
+    if not either_way and not DOUBT <= row["zero"] <= 1.0 - DOUBT:
+        return ""
+    edges = found.disagreement(row["cause"], row["effect"], 1)
+    if edges.empty or not pd.notna(edges.loc[0, "share"]) or float(edges.loc[0, "share"]) < 0.1:  # type: ignore[arg-type]
+        return "graphs disagree" + (" on the sign" if either_way else "")
+    edge = edges.iloc[0]
+    names = [shown_name(str(edge[end])) for end in ("parent", "child")]
+    what = "the sign depends" if edge["with"] * edge["without"] < 0 else "it depends"
+    text = f"{what} on {names[0]} → {names[1]}: {edge['with']:+.2g} with that edge, {edge['without']:+.2g} without"
+    return isolated(text, names)

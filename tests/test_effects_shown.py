@@ -1,0 +1,149 @@
+"""Effects as people see them: plots, the report and the command line."""
+
+import json
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from commands import one_line_error
+from matplotlib import pyplot as plt
+from plotting import clipped_texts, legend_texts, tick_texts
+
+import parnidag
+from parnidag import plots, scores
+from parnidag.cli import app as cli
+from parnidag.report.build import render_report
+
+mpl.use("Agg")
+NAMES = ["$rain$", "soil", "sun", "a name that is far too long for a plot"]
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    values = parnidag.simulate(nodes=4, edges=4, rows=60, seed=3).values
+    return parnidag.sample(parnidag.Data(values, names=NAMES), draws=100, seed=1, progress=False)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_the_forest_shows_effects_and_the_chance_of_none(posterior):
+    ax = plots.effects(posterior, cause="soil", count=2)
+    table = posterior.effects().summary("soil").head(2)
+    assert len(tick_texts(ax.yaxis)) == 2
+    assert tick_texts(ax.yaxis)[0].startswith("soil → ")
+    assert legend_texts(ax) == ["raises", "lowers", "no effect (by area)"]
+    rings = [c for c in ax.collections if len(c.get_facecolors()) == 0]
+    areas = [float(ring.get_sizes()[0]) for ring in rings]
+    assert areas == pytest.approx([150 * zero for zero in table["zero"] if zero > 0])
+    assert clipped_texts(ax.figure) == []
+
+
+def test_the_map_shows_means(posterior):
+    ax = plots.effect_matrix(posterior, order="given")
+    shown = ax.images[0].get_array()
+    expected = posterior.effects(standardised=True).mean.to_numpy()
+    off = ~np.eye(4, dtype=bool)
+    assert np.allclose(np.asarray(shown)[off], expected[off])
+    assert clipped_texts(ax.figure) == []
+    _, (left, right) = plt.subplots(1, 2)
+    assert plots.effect_matrix(posterior, ax=right) is right
+    assert plots.effects(posterior, ax=left) is left
+
+
+def test_plots_refuse_what_they_cannot_draw(posterior):
+    with pytest.raises(parnidag.ParnidagError, match="count must be a whole number"):
+        plots.effects(posterior, count=0)
+    with pytest.raises(parnidag.ParnidagError, match="cause must be the name of a node"):
+        plots.effects(posterior, cause="moon")
+    with pytest.raises(parnidag.ParnidagError, match="order must be one of"):
+        plots.effect_matrix(posterior, order="random")
+
+
+def test_edges_that_decide_an_effect_are_named():
+    """Where X0 reaches X1 by its own edge only, that edge tells all of what graphs differ in."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=40)
+    values = np.column_stack([x, 0.4 * x + rng.normal(size=40), rng.normal(size=40)])
+    prior = parnidag.EdgePrior(h=0.5, forbidden=[("X2", "X0"), ("X2", "X1"), ("X0", "X2"), ("X1", "X2")])
+    effects = parnidag.exact(values, score=scores.BGe(), prior=prior, draws=500, seed=1).effects()
+    table = effects.disagreement("X0", "X1")
+    first = table.iloc[0]
+    assert (first["parent"], first["child"], first["without"]) == ("X0", "X1", pytest.approx(0, abs=1e-12))
+    assert first["share"] == pytest.approx(1.0)
+    assert first["with"] == pytest.approx(effects.draws("X0", "X1")[effects.draws("X0", "X1") != 0].mean(), rel=0.2)
+
+
+def test_the_report_has_a_section_on_effects(posterior):
+    page = render_report(posterior)
+    assert page == render_report(posterior)
+    data = json.loads(re.search(r'id="report-data">(.*?)</script>', page, re.DOTALL)[1])
+    table = posterior.effects().summary()
+    listed = table[table["zero"] <= 0.95]
+    assert len(data["effects"]["rows"]) == len(listed)
+    first = data["effects"]["rows"][0]
+    assert [data["nodes"][k] for k in first[:2]] == listed.iloc[0][["cause", "effect"]].tolist()
+    assert first[2] == pytest.approx(listed.iloc[0]["mean"], rel=1e-3)
+    place = data["columns"].index("coefficient")
+    direct = posterior.coefficients(0.0, standardised=True).set_index(["parent", "child"])["mean"]
+    for edge in data["edges"]:
+        assert edge[place] == pytest.approx(direct[data["nodes"][edge[0]], data["nodes"][edge[1]]], rel=1e-3)
+    assert "no hidden common causes" in page
+
+
+def test_reports_without_parameters_leave_effects_out():
+    values = np.random.default_rng(1).integers(2, size=(40, 3))
+    page = render_report(parnidag.exact(parnidag.Data(values, kind="discrete"), draws=20, seed=1))
+    assert "effects-section" not in page
+
+
+# ── the command line ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def saved(posterior, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return str(posterior.save(tmp_path / "p.nc"))
+
+
+def test_effects_are_printed_and_written(saved, posterior, capsys):
+    assert cli.run(["effects", saved, "--cause", "soil", "-o", "out.csv"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Total effects, in units of the columns.")
+    assert "Assumed: no hidden common causes" in out
+    written = pd.read_csv("out.csv")
+    assert np.allclose(written["mean"], posterior.effects().summary("soil")["mean"])
+
+
+def test_interventions_are_printed(saved, posterior, capsys):
+    assert cli.run(["effects", saved, "--do", "soil=99", "--do", "sun=0", "-o", "out.csv"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("If soil = 99 and sun = 0:")
+    assert "Note: soil = 99 lies outside the data" in out
+    assert np.allclose(
+        pd.read_csv("out.csv")["mean"], posterior.intervene({"soil": 99.0, "sun": 0.0}).summary()["mean"]
+    )
+    assert cli.run(["effects", saved, "--do", "soil=1", "--versus", "soil=0"]) == 0
+    assert "instead of soil = 0, the means differ by" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--do", "soil"], "--do soil: write NODE=VALUE"),
+        (["--do", "moon=1"], "do must be the name of a node, got 'moon'"),
+        (["--do", "soil=1", "--do", "soil=2"], "soil is set twice"),
+        (["--versus", "soil=1"], "--versus belongs to --do"),
+        (["--do", "soil=1", "--cause", "sun"], "leave out --cause"),
+        (["--cause", "moon"], "--cause must be the name of a node, got 'moon'"),
+        (["-o", "out.txt"], "name it *.csv"),
+    ],
+)
+def test_mistakes_are_one_line(saved, capsys, arguments, message):
+    assert cli.run(["effects", saved, *arguments]) == 2
+    assert message in one_line_error(capsys.readouterr())
