@@ -125,7 +125,7 @@ def with_holes():
 
 @pytest.mark.parametrize("convert", [lambda t: t, pl.from_pandas, pa.Table.from_pandas, pd.DataFrame.to_numpy])
 def test_missing_values_are_refused_with_columns_and_counts(convert):
-    message = refusal(convert(with_holes()))
+    message = refusal(convert(with_holes()), missing="refuse")
     second, fourth = ("X1", "X3") if convert is pd.DataFrame.to_numpy else ("pmek", "PIP2")
     assert f"{second} (2), {fourth} (2)" in message
     assert "missing='drop'" in message
@@ -133,17 +133,17 @@ def test_missing_values_are_refused_with_columns_and_counts(convert):
 
 def test_nan_and_null_in_polars_and_masked_entries_are_missing():
     masked = np.ma.array([[1, 2], [3, 5], [4, 4], [0, 9]], mask=[[0, 1], [0, 0], [0, 0], [0, 0]])
-    assert "X1 (1)" in refusal(masked)
+    assert "X1 (1)" in refusal(masked, missing="refuse")
     table = pl.DataFrame({"a": [1.0, float("nan"), 3.0, 4.0, 9.0], "b": [2.0, 1.0, None, 5.0, 4.0]})
-    assert "a (1), b (1)" in refusal(table)
+    assert "a (1), b (1)" in refusal(table, missing="refuse")
     np.testing.assert_array_equal(Data(table, missing="drop").values, [[1, 2], [4, 5], [9, 4]])
 
 
 def test_a_data_is_asked_about_missing_values_too():
     data = Data(with_holes(), missing="drop")
     assert Data(data).dropped_rows == Data(data, missing="drop").dropped_rows == 3
-    with pytest.raises(DataError, match="missing='raise' was given together with a Data without the 3 rows"):
-        Data(data, missing="raise")
+    with pytest.raises(DataError, match=r"missing='refuse' was given together with a Data .* in which 3 rows had"):
+        Data(data, missing="refuse")
 
 
 def test_drop_keeps_the_complete_rows_in_order(monkeypatch):
@@ -165,8 +165,9 @@ def test_drop_that_leaves_too_little_says_so():
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_without_any_value(empty, library):
     table = library({"a": [1.0, 2.0, 4.0, 3.0], "hollow": empty})
-    assert "missing values in hollow (4)" in refusal(table)
-    assert "columns without any value: hollow" in refusal(table, missing="drop")
+    assert "missing values in hollow (4)" in refusal(table, missing="refuse")
+    for missing in ("drop", "impute"):
+        assert "columns without any value: hollow" in refusal(table, missing=missing)
 
 
 # --- refusals of columns ----------------------------------------------------------------------------------------------
@@ -236,7 +237,7 @@ quick = settings(
 
 
 @quick
-@given(random_tables, st.sampled_from(["raise", "drop"]), st.sampled_from(["array", "pandas", "polars"]))
+@given(random_tables, st.sampled_from(["refuse", "drop"]), st.sampled_from(["array", "pandas", "polars"]))
 def test_random_tables_give_a_sound_gram_or_a_data_error(table, missing, library):
     names = [f"n{j}" for j in range(table.shape[1])]
     make = {"array": lambda t: t, "pandas": lambda t: pd.DataFrame(t, columns=names)}

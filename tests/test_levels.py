@@ -60,30 +60,9 @@ def test_whole_numbers_are_discrete_up_to_ten_levels(rows):
     table[:10, 1] = np.arange(10)
     assert Data(table).kind == "discrete"
     table[-1, 1] = 10
-    assert Data(table).kind == "continuous"
+    assert Data(table).kind == "mixed"
     table[-1, 1] = 8.5
-    assert Data(table).kind == "continuous"
-
-
-def test_whole_numbers_beside_text_are_classes_up_to_a_hundred_levels():
-    table = pd.DataFrame({"arm": ["u", "v"] * 60, "age": np.minimum(np.arange(120), 99)})
-    assert Data(table).kind == "discrete"
-    table.loc[119, "age"] = 100
-    message = refusal(table)
-    assert "classes, in arm (String, for example 'u')" in message
-    assert "measurements, in age (101 different whole numbers)" in message
-    assert Data(table, kind="discrete").kind == "discrete"
-
-
-@LIBRARIES
-def test_tables_of_classes_and_measurements_are_refused_with_both_named(library):
-    message = refusal(library({"sex": SEX, "weight": WEIGHT, "ill": ILL, "age": AGE}))
-    assert message.startswith("the table mixes classes, in sex (String, for example 'f'), ill (Boolean), with ")
-    assert "measurements, in weight (fractions, for example 70.5):" in message
-    assert "leave out" in message
-    assert "0 and 1" in message
-    assert "pandas.cut" in message
-    assert "age" not in message
+    assert Data(table).kind == "mixed"
 
 
 def test_kind_can_be_asked_for():
@@ -103,7 +82,7 @@ def test_kind_that_is_impossible_is_refused():
         assert "kind='discrete' needs classes or whole numbers, not fractions: weight (for example 70.5);" in message
         assert "pandas.cut" in message
         assert "age" not in message
-    assert "kind='ordinal' is not known: use 'continuous' or 'discrete'" in refusal(asia(), kind="ordinal")
+    assert "kind='ordinal' is not known: use 'continuous', 'discrete', 'mixed'" in refusal(asia(), kind="ordinal")
 
 
 # --- levels -----------------------------------------------------------------------------------------------------------
@@ -147,7 +126,7 @@ def test_fractions_have_no_levels():
 @LIBRARIES
 def test_missing_values_are_refused_in_columns_of_every_kind(library):
     table = library({"sex": ["m", None, "f", "m"], "ill": [True, False, None, False], "age": [1, 2, 1, None]})
-    assert "missing values in sex (1), ill (1), age (1);" in refusal(table)
+    assert "missing values in sex (1), ill (1), age (1);" in refusal(table, missing="refuse")
 
 
 def test_levels_that_occur_in_dropped_rows_only_are_gone_unless_declared():
@@ -242,5 +221,3 @@ def test_a_word_among_numbers_is_told_from_classes():
         "columns of numbers with something else among them: chlorophyll (1 of 20 rows, for example 'n.d.')"
     )
     assert "missing='drop'" in message
-    mostly_words = pd.DataFrame([["low" if k % 3 else "1", k / 3] for k in range(20)], columns=["dose", "growth"])
-    assert refusal(mostly_words).startswith("the table mixes classes")

@@ -99,12 +99,13 @@ class ModelOptions:
     max_parents: MaybeWhole = None
     """The most parents a node may have."""
 
-    kind: Literal["auto", "continuous", "discrete"] = "auto"
+    kind: Literal["auto", "continuous", "discrete", "mixed"] = "auto"
     """Whether columns are measurements or classes. "auto" takes text, and whole numbers with at most 10 values in every
     column, for classes."""
 
-    missing: Literal["raise", "drop"] = "raise"
-    """What to do with missing values: refuse the data, or drop the rows that have one."""
+    missing: Literal["impute", "drop", "refuse"] = "impute"
+    """What to do about empty cells: draw them along with the graphs, drop the rows that have one, or refuse the
+    data."""
 
     interventions: Annotated[str | None, Parameter(metavar="COLUMN")] = None
     """The column that says which nodes were set by the experimenter in a row (several with ";" between, empty for

@@ -36,6 +36,8 @@ class Coding(NamedTuple):
     """Whether the levels were declared with the column; then those that never occur are levels all the same."""
     type: str
     """As its library calls it."""
+    ordered: bool = False
+    """Whether the levels have an order, in which they are listed."""
 
     @property
     def is_truth(self) -> bool:
@@ -103,11 +105,18 @@ def _from_text(series: nw.Series[Any]) -> Column:
     pandas: Any = getattr(native, "cat", None)
     if hasattr(pandas, "codes") and hasattr(pandas, "categories"):
         codes = np.asarray(pandas.codes, dtype=np.float64)
-        return _coded(np.where(codes < 0, np.nan, codes), list(pandas.categories), True, type_)
+        coded = _coded(np.where(codes < 0, np.nan, codes), list(pandas.categories), True, type_)
+        return _in_order(coded) if pandas.ordered else coded
     declared = dtype.categories if isinstance(dtype, nw.Enum) else None
+    ordered = False
     if hasattr(native, "unify_dictionaries") and dtype == nw.Categorical:  # pyarrow
-        declared = native.unify_dictionaries().chunk(0).dictionary.drop_null().to_pylist()
-    return _from_levels(series, declared, type_)
+        declared, ordered = native.unify_dictionaries().chunk(0).dictionary.drop_null().to_pylist(), native.type.ordered
+    read = _from_levels(series, declared, type_)
+    return _in_order(read) if ordered else read
+
+
+def _in_order(column: Column) -> Column:
+    return column if column.coding is None else column._replace(coding=column.coding._replace(ordered=True))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

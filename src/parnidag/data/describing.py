@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.data.columns import Floats
+from parnidag.data.columns import Coding, Floats
 
 MOST_SHOWN = 30
 """Columns that a notebook lists; results keep all."""
@@ -24,7 +24,7 @@ def describe_numbers(names: Sequence[str], mean: Floats, sd: Floats, low: Floats
 
 def describe_levels(
     names: Sequence[str],
-    codes: NDArray[Any],
+    codes: Iterable[NDArray[Any]],
     labels: Sequence[Sequence[str]],
     row_counts: NDArray[np.int64] | None = None,
 ) -> list[dict[str, Any]]:
@@ -37,6 +37,20 @@ def describe_levels(
     return described
 
 
+def describe_mixed(names: Sequence[str], values: Floats, codings: Sequence[Coding | None]) -> list[dict[str, Any]]:
+    """Describe each column by what it holds, empty cells left out."""
+    described = []
+    for name, column, coding in zip(names, values.T, codings, strict=True):
+        known = column[~np.isnan(column)]
+        if coding is not None:
+            described += describe_levels([name], [known.astype(np.int64)], [coding.labels])
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, sd = known.mean(keepdims=True), known.std(ddof=1, keepdims=True)
+            described += describe_numbers([name], mean, sd, known.min(keepdims=True), known.max(keepdims=True))
+    return described
+
+
 def _rounded(value: float) -> float | None:
     """Round to 6 digits; what overflows has no figure."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
@@ -44,10 +58,10 @@ def _rounded(value: float) -> float | None:
 
 def as_html(heading: str, columns: Sequence[dict[str, Any]]) -> str:
     """Return a small table for notebooks; names are text, whatever they hold."""
-    keys = list(columns[0])
+    keys = list(dict.fromkeys(key for column in columns for key in column))
     head = "".join(f"<th>{html.escape(key.replace('_', ' '))}</th>" for key in keys)
     rows = [
-        "<tr>" + "".join(f"<td>{html.escape(_cell(column[key]))}</td>" for key in keys) + "</tr>"
+        "<tr>" + "".join(f"<td>{html.escape(_cell(column.get(key)))}</td>" for key in keys) + "</tr>"
         for column in columns[:MOST_SHOWN]
     ]
     more = len(columns) - MOST_SHOWN

@@ -8,7 +8,6 @@ merged into those of all their rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -57,14 +56,19 @@ class Spread(NamedTuple):
         return np.asarray(self.half_range <= _SPREAD_ERROR / 2 * self.magnitude)
 
 
-def spread_of(values: Floats, rows: Mask | None = None) -> Spread | None:
+def spread_of(values: Floats, rows: Mask | None = None, beside_gaps: bool = False) -> Spread | None:
     """Find the range of each column, over the rows marked if `rows` is given; None if there are no rows.
 
-    Missing values make it NaN.
+    Missing values make it NaN, unless it is that of what is `beside_gaps`.
     """
+    low, high = (np.fmin, np.fmax) if beside_gaps else (np.minimum, np.maximum)
     with np.errstate(invalid="ignore"):
-        parts = [Spread(block.min(axis=0), block.max(axis=0)) for block in row_blocks(values, rows) if len(block)]
-        return reduce(Spread.merged, parts) if parts else None
+        parts = [Spread(low.reduce(block), high.reduce(block)) for block in row_blocks(values, rows) if len(block)]
+        return (
+            Spread(*(end.reduce(part) for end, part in zip((low, high), zip(*parts, strict=True), strict=True)))
+            if parts
+            else None
+        )
 
 
 class Moments(NamedTuple):

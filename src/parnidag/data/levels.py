@@ -16,13 +16,11 @@ from parnidag.errors import DataError
 
 Codings = Sequence[Coding | None]
 
-KINDS = ("continuous", "discrete")
+KINDS = ("continuous", "discrete", "mixed")
 MOST_LEVELS_BY_DEFAULT = 10
 """A table of whole numbers counts as discrete by itself if no column has more different values than this."""
-MOST_LEVELS_BESIDE_TEXT = 100
-"""Beside columns of text, whole numbers with more different values than this are taken for measurements."""
 MOST_FOLLOWED = 10_000
-"""Different whole numbers of a column that are counted, beside text, to name them when a table is refused."""
+"""Different whole numbers of a column in memory that are counted."""
 _GLANCE = 1000  # rows that settle for most measurements that they are no classes
 _NARROW = 1 << 16  # whole numbers in so small a range are looked up rather than sorted
 
@@ -46,7 +44,7 @@ class SeenColumn:
     levels: dict[Any, int] | None = field(default_factory=dict)
     """The code of each level; None for numbers that are no classes: fractions, or too many."""
     counts: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Rows of each level, for a column with a coding."""
+    """Rows of each level."""
     fraction: float | None = None
     """The first number that is not whole."""
 
@@ -71,6 +69,7 @@ class SeenColumn:
                 self.levels = None
                 return None
         self.levels = {number: code for code, number in enumerate(numbers.tolist())}
+        self.counts = np.bincount(codes, minlength=len(numbers))
         return codes
 
     def merge(self, other: SeenColumn, most: float) -> Integers:
@@ -82,11 +81,11 @@ class SeenColumn:
             self.levels = None
             return np.zeros(0, np.int64)
         new_codes = np.array([self.levels.setdefault(level, len(self.levels)) for level in other.levels], np.int64)
-        if self.coding is not None:
-            self.counts = np.pad(self.counts, (0, len(self.levels) - len(self.counts)))
-            self.counts[new_codes] += other.counts
-        elif len(self.levels) > most:
+        if self.coding is None and len(self.levels) > most:
             self.levels = None
+            return new_codes
+        self.counts = np.pad(self.counts, (0, len(self.levels) - len(self.counts)))
+        self.counts[new_codes] += other.counts
         return new_codes
 
     def sort_levels(self) -> Integers:
@@ -97,9 +96,9 @@ class SeenColumn:
         kept = known if self.coding is not None and self.coding.declared else sorted(known)
         self.levels = {level: code for code, level in enumerate(kept)}
         new_codes = np.array([self.levels[level] for level in known], np.int64)
+        self.counts = self.counts[np.argsort(new_codes)]
         if self.coding is not None:
             self.coding = self.coding._replace(labels=tuple(kept))
-            self.counts = self.counts[np.argsort(new_codes)]
         return new_codes
 
     def labels(self) -> tuple[str, ...]:
@@ -125,9 +124,9 @@ def _numbered(values: Floats) -> tuple[Floats, Integers]:
     return numbers, codes
 
 
-def most_followed(kind: str | None, beside_text: bool) -> float:
-    """Say up to how many different whole numbers of a column are worth remembering."""
-    return math.inf if kind == "discrete" else MOST_FOLLOWED if beside_text else MOST_LEVELS_BY_DEFAULT
+def most_followed(kind: str | None) -> float:
+    """Say up to how many different whole numbers of a column in batches are worth remembering."""
+    return math.inf if kind == "discrete" else MOST_LEVELS_BY_DEFAULT
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def follow_columns(
     values: Floats, codings: Codings, kind: str | None, columns: Sequence[SeenColumn]
 ) -> list[Integers] | None:
     """Let `columns` see the complete rows of a batch; return their codes, None if the table cannot be discrete."""
-    most = most_followed(kind, any(codings))
+    most = most_followed(kind)
     codes = [column.follow(values[:, j], codings[j], kind, most) for j, column in enumerate(columns)]
     return [found for found in codes if found is not None] if may_be_discrete(columns, kind) else None
 
@@ -156,14 +155,12 @@ def make_levels(names: Sequence[str], values: Floats, codings: Codings) -> Level
 
 
 def may_be_discrete(columns: Sequence[SeenColumn], kind: str | None) -> bool:
-    if kind == "continuous" or any(column.levels is None for column in columns):
-        return False
-    return kind == "discrete" or not _measured(columns)
+    return kind != "continuous" and all(column.levels is not None for column in columns)
 
 
-def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenColumn], codings: Codings) -> str:
-    """Say whether a table without missing values is "continuous" or "discrete", refusing what it cannot be."""
-    coded = _coded_columns(names, codings)
+def refuse_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
+    """Refuse a kind of table that its columns cannot have."""
+    coded = _coded_columns(names, [column.coding for column in columns])
     if asked == "continuous" and coded:
         raise DataError(
             f"kind='continuous' needs numbers: {shorten(coded)}; leave these columns out or code them as numbers",
@@ -171,37 +168,9 @@ def decide_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenC
         )
     if asked == "discrete":
         refuse_fractions(names, columns, "kind='discrete'")
-    if asked is not None:
-        return asked
-    measured = _measured(columns)
-    if not measured:
-        return "discrete"
-    if not coded:
-        return "continuous"
-    _refuse_strays(names, columns)
-    raise DataError(
-        f"the table mixes classes, in {shorten(coded)}, with measurements, in "
-        f"{shorten([_describe_measured(names[j], columns[j]) for j in measured])}: leave out one kind or the other, "
-        "code the classes as numbers (0 and 1) for a Gaussian score, or cut the measurements into classes (for example "
-        "with pandas.cut) for a discrete one"
-    )
 
 
-def _measured(columns: Sequence[SeenColumn]) -> list[int]:
-    beside_text = any(column.coding is not None for column in columns)
-    most = MOST_LEVELS_BESIDE_TEXT if beside_text else MOST_LEVELS_BY_DEFAULT
-    numbers = [(j, column.levels) for j, column in enumerate(columns) if column.coding is None]
-    return [j for j, levels in numbers if levels is None or len(levels) > most]
-
-
-def _describe_measured(name: str, column: SeenColumn) -> str:
-    if column.fraction is not None:
-        return f"{name} (fractions, for example {column.fraction:.6g})"
-    different = f"more than {MOST_FOLLOWED}" if column.levels is None else len(column.levels)
-    return f"{name} ({different} different whole numbers)"
-
-
-def _refuse_strays(names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
+def refuse_strays(names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
     """Refuse columns that hold numbers but for a few words, such as "n.d.": they were hardly meant as classes."""
     strays = []
     for name, column in zip(names, columns, strict=True):

@@ -7,8 +7,8 @@ in memory is one batch that is cleaned in the same way, but keeps its rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +19,13 @@ from parnidag.data.columns import Floats, Integers, Mask
 from parnidag.data.counts import RowCounts, smallest_codes
 from parnidag.data.gram import Moments, Spread, merge, moments_of, row_blocks, spread_of
 from parnidag.data.interventions import read_interventions
+from parnidag.data.kinds import check_told
 from parnidag.data.reading import Table
 from parnidag.errors import DataError
 
 FEWEST_ROWS = 3
+MISSING = ("impute", "drop", "refuse")
+"""What may be done about empty cells: draw them along with the graphs, leave out their rows, refuse the table."""
 MOST_ROW_MEMORY = 4 * 10**9
 """Bytes that the different rows of a table of classes, and the words for its levels, may take when it is read in
 batches; scores and tests take a few times as much while they work."""
@@ -33,20 +36,26 @@ _LABEL_BYTES = 100  # of a level: its text and its place in the tables that look
 class Options:
     """How a table is to be read, in a form that can be sent."""
 
-    missing: str = "raise"
+    missing: str = "impute"
     names: Sequence[str] | None = None
     kind: str | None = None
+    kinds: Mapping[str, Any] = field(default_factory=dict)
     interventions: object = None
 
     @staticmethod
-    def checked(missing: str | None, names: Any, kind: str | None, interventions: object) -> Options:
-        if missing not in (None, "raise", "drop"):
-            raise DataError(f"missing={missing!r} is not known: use 'raise' or 'drop'")
+    def checked(missing: str | None, names: Any, kind: str | None, kinds: object, interventions: object) -> Options:
+        missing = "refuse" if missing == "raise" else missing  # its name of old
+        if missing not in (None, *MISSING):
+            raise DataError(f"missing={missing!r} is not known: use {', '.join(map(repr, MISSING))}")
         if kind is not None and kind not in levels.KINDS:
-            raise DataError(f"kind={kind!r} is not known: use 'continuous' or 'discrete', or leave it out")
+            raise DataError(f"kind={kind!r} is not known: use {', '.join(map(repr, levels.KINDS))}, or leave it out")
         if names is not None and not isinstance(names, str):
             names = list(names)  # they are gone through with each batch
-        return Options(missing or "raise", names, kind, interventions)
+        return Options(missing or "impute", names, kind, check_told(kinds), interventions)
+
+    def in_batches(self) -> Options:
+        """Give what is done about empty cells where rows are let go, and cannot be drawn."""
+        return replace(self, missing="refuse") if self.missing == "impute" else self
 
     @property
     def targets(self) -> str | None:
@@ -93,14 +102,20 @@ class Tally:
         else:
             self.spread = self.spread.merged(other.spread)
 
-    def refuse(self, names: Sequence[str], missing: str) -> None:
+    def refuse(self, names: Sequence[str], missing: str, in_batches: bool = False) -> None:
         """Refuse missing and infinite values, columns without any value and too few rows."""
-        if missing == "raise" and self.missing.any():
+        if (missing == "refuse" or (missing == "impute" and in_batches)) and self.missing.any():
             listed = _with_counts(names, self.missing)
-            raise DataError(f"missing values in {listed}", remedy="missing='drop' leaves out such rows")
+            why = "" if missing == "refuse" else ", which cannot be drawn: the table is read in batches"
+            raise DataError(f"missing values in {listed}{why}", remedy="missing='drop' leaves out such rows")
         empty = [name for name, count in zip(names, self.missing, strict=True) if count == self.n_read]
         if empty:
             raise DataError(f"columns without any value: {shorten(empty)}; remove them")
+        if missing == "impute":
+            left = self.n_read - self.missing
+            few = [f"{names[j]} ({left[j]})" for j in np.flatnonzero(left < FEWEST_ROWS).tolist()]
+            if few and self.n_read >= FEWEST_ROWS:
+                raise DataError(f"columns with fewer than {FEWEST_ROWS} values: {shorten(few)}; remove them")
         if self.n_rows < FEWEST_ROWS:
             dropped = f" left after {self.dropped_rows} with missing values were dropped" if self.dropped_rows else ""
             raise DataError(f"too few rows: {self.n_rows}{dropped}, at least {FEWEST_ROWS} are needed")
@@ -124,7 +139,7 @@ def _with_counts(names: Sequence[str], counts: Integers) -> str:
 
 
 class Cleaned(NamedTuple):
-    """A table, or a batch of one, without the rows that have missing values."""
+    """A table, or a batch of one, without the rows that have missing values, or that have nothing else."""
 
     names: tuple[str, ...]
     values: Floats
@@ -137,7 +152,10 @@ class Cleaned(NamedTuple):
 
 
 def clean(table: Table, options: Options) -> Cleaned:
-    """Leave out rows with missing values, in place, and count; nothing is refused yet but wrong interventions."""
+    """Leave out rows with missing values, in place, and count; nothing is refused yet but wrong interventions.
+
+    Where empty cells are to be drawn, rows that hold nothing at all are left out.
+    """
     names, values, codings, targets = table
     intervened = read_interventions(options.interventions, names, len(values), targets)
     none, also_none = np.zeros((2, len(names)), np.int64)
@@ -145,17 +163,31 @@ def clean(table: Table, options: Options) -> Cleaned:
     kept = None
     if tally.spread is not None and np.isnan(tally.spread.low).any():
         tally.missing = sum(np.isnan(block).sum(axis=0) for block in row_blocks(values))
-        # Without leave to drop rows the table will be refused, with the counts of all batches.
-        drop = options.missing == "drop"
-        kept = np.concatenate([~np.isnan(block).any(axis=1) & drop for block in row_blocks(values)])
-        values = _moved_up(values, kept)
-        tally.n_rows, tally.spread = len(values), spread_of(values)
-        codings = levels.forget_unseen(values, codings)
-        if intervened is not None:
+        kept = _usable_rows(values, options.missing)
+        if kept.all():
+            kept = None
+        else:
+            values = _moved_up(values, kept)
+        tally.n_rows, tally.spread = len(values), spread_of(values, beside_gaps=True)
+        if options.missing != "impute":
+            codings = levels.forget_unseen(values, codings)
+        if intervened is not None and kept is not None:
             intervened = intervened[kept] if intervened[kept].any() else None
     if tally.spread is not None and not np.isfinite(tally.spread).all():
         tally.infinite = sum(np.isinf(block).sum(axis=0) for block in row_blocks(values))
     return Cleaned(names, values, codings, intervened, kept, tally)
+
+
+def _usable_rows(values: Floats, missing: str) -> Mask:
+    """Mark the rows to keep; none where the table will be refused, with the counts of all batches."""
+    marked = []
+    for block in row_blocks(values):
+        empty = np.isnan(block)
+        if missing == "impute":
+            marked.append(~empty.all(axis=1))
+        else:
+            marked.append(~empty.any(axis=1) & (missing == "drop"))
+    return np.concatenate(marked)
 
 
 def _moved_up(values: Floats, rows: Mask) -> Floats:
@@ -188,7 +220,7 @@ class Summary:
     def add(self, other: Summary, kind: str | None) -> None:
         """Take the batches of another summary in, which follow those of this one."""
         _refuse_other_columns(self, other)
-        most = levels.most_followed(kind, any(column.coding for column in self.columns + other.columns))
+        most = levels.most_followed(kind)
         renamed = [one.merge(new, most) for one, new in zip(self.columns, other.columns, strict=True)]
         self.tally.add(other.tally)
         for key, rows in other.groups.items():
@@ -233,7 +265,7 @@ class Summary:
 def summarise(table: Table, batch: int, options: Options) -> Summary:
     _refuse_like_labels(table.names, table.codings)
     columns = [levels.see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
-    names, values, codings, intervened, _, tally = clean(table, options)
+    names, values, codings, intervened, _, tally = clean(table, options.in_batches())
     group_of_row, groups = group_by_targets(intervened, len(values), len(names))
     finite = not tally.infinite.any()
     codes = levels.follow_columns(values, codings, options.kind, columns) if finite else None

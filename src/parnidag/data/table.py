@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import compress
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from parnidag._util.text import number_of, shorten
 from parnidag.data import gram, levels
 from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Coding, Floats, Integers, Mask
-from parnidag.data.describing import as_html, describe_levels, describe_numbers
+from parnidag.data.describing import as_html, describe_levels, describe_mixed, describe_numbers
+from parnidag.data.gaps import cells_in_words, gaps_of, refuse_gaps, refuse_unlearnable
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
-from parnidag.data.reading import read_table, refuse_names
+from parnidag.data.kinds import decide, in_order, look_at, refuse_unknown, taken_for
+from parnidag.data.reading import Table, read_table, refuse_names
 from parnidag.data.summary import (
     FEWEST_ROWS,
     Cleaned,
@@ -49,13 +52,21 @@ class Data:
         ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file, or another `Data`. Columns are the nodes of the graphs. A
         Dask data frame, an iterator of tables, and a file whose numbers would take more than 1 GB (8 bytes each) are
         read in batches, as `from_batches` does.
+    kinds
+        What columns are, where it is not what it seems: a mapping from names to ``"number"``, ``"count"``,
+        ``"ordinal"`` (classes with an order), ``"binary"`` or ``"class"`` (classes without an order). The levels of
+        text have no order until they are listed in it: ``kinds={"stage": ["low", "mid", "high"]}``.
     missing
-        ``"raise"``, the default, refuses missing values (NaN or null); ``"drop"`` leaves out every row that has one.
+        What to do about empty cells (NaN or null): ``"impute"``, the default, keeps them, to be drawn along with the
+        graphs; ``"drop"`` leaves out every row that has one; ``"refuse"`` refuses the table. Rows that hold nothing at
+        all are always left out. A table that is read in batches can be given only without empty cells or with "drop".
     names
         Column names for an array; X0, X1, … by default. Every other table brings its own.
     kind
-        ``"continuous"`` (measurements) or ``"discrete"`` (classes). By default a table is discrete if a column holds
-        text, truth values or categories, or if all columns hold whole numbers with at most 10 different values each.
+        What all columns are: ``"continuous"`` (measurements), ``"discrete"`` (classes) or ``"mixed"`` (each what it
+        seems, on one scale of latent numbers). By default a table is discrete if all columns hold text, truth values,
+        categories or whole numbers with at most 10 different values each; continuous if all hold other numbers; else
+        mixed.
     interventions
         In which rows which columns were set by the experimenter, rather than observed. Truth values (rows × columns of
         the table; an array, or a data frame whose columns are matched by name, and those it lacks were never set);
@@ -69,10 +80,14 @@ class Data:
     names : tuple of str
         Column names, in the order of the table.
     values : array (rows, columns) of float64
-        The numbers as given, read-only; for columns of text, truth values or categories the codes of `discrete`.
+        The numbers as given, read-only; for columns of text, truth values or categories codes of their levels.
         Refused, and so is `intervened`, if the table was read in batches.
     kind : str
-        "continuous" or "discrete".
+        "continuous", "discrete" or "mixed".
+    kinds : tuple of str
+        What each column is taken for, in the words of `kinds` above.
+    gaps : array (rows, columns) of bool, or None
+        The empty cells, NaN in `values`, read-only; None if there are none.
     intervened : array (rows, columns) of bool, or None
         Where columns were set, read-only; None if they never were.
     dropped_rows : int
@@ -99,12 +114,18 @@ class Data:
     """
 
     kind: str
+    kinds: tuple[str, ...]
     names: tuple[str, ...]
     n_rows: int
     dropped_rows: int
     _codings: tuple[Coding | None, ...]
     _values: Floats | None = None
     """None if the table was read in batches; the fields of groups and codes are then set in its place."""
+    gaps: Mask | None = None
+    _asked: str | None = None
+    """The kind of the table that was asked for."""
+    _told: Mapping[str, str] = MappingProxyType({})
+    """The kinds of columns that were told."""
     _kept: Mask | None = None
     """Which rows of the table as given are used, None if all are or nobody knows."""
     _targets: Mask | None
@@ -122,22 +143,26 @@ class Data:
         self,
         table: object,
         *,
+        kinds: Mapping[str, Any] | None = None,
         missing: str | None = None,
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
     ) -> None:
-        options = Options.checked(missing, names, kind, interventions)
+        options = Options.checked(missing, names, kind, kinds, interventions)
         if isinstance(table, Data):
             refuse_names(names, "a Data")
-            if missing == "raise" and table.dropped_rows:
-                raise DataError(
-                    f"missing='raise' was given together with a Data without the {table.dropped_rows} rows of its "
-                    "table that had missing values; make it from the table again"
-                )
             vars(self).update(vars(table))
+            if missing is not None:
+                self._change_missing(options.missing)
             self._change(options)
         elif streams(table, interventions):
+            if options.kinds:
+                raise DataError(
+                    "kinds= needs the rows of a table, but this one is read in batches: kind='continuous' or "
+                    "kind='discrete' says what all columns are",
+                    argument="kinds",
+                )
             self._take_sums(sum_up(table, options), options)
         else:
             self._take_rows(clean(read_table(table, options.names, options.targets), options), options)
@@ -177,7 +202,7 @@ class Data:
         >>> Data.from_batches(halves, names=["dose", "response"])
         Data(4 rows × 2 columns: dose, response)
         """
-        options = Options.checked(missing, names, kind, interventions)
+        options = Options.checked(missing, names, kind, None, interventions)
         data = cls.__new__(cls)
         data._take_sums(sum_up(batches, options), options)
         data._check()
@@ -188,6 +213,7 @@ class Data:
         """Give back a table of numbers, without its rows, from what `sums` kept."""
         data = cls.__new__(cls)
         data.names, data.kind, data._codings = tuple(names), "continuous", (None,) * len(names)
+        data.kinds = ("number",) * len(names)
         data._targets = np.asarray(sums["sums_targets"], bool)
         data._group_rows = np.asarray(sums["sums_rows"], np.int64)
         data._columns = [levels.SeenColumn("numbers") for _ in names]
@@ -202,16 +228,23 @@ class Data:
         return data
 
     def _take_rows(self, table: Cleaned, options: Options) -> None:
-        self.names, self._values, self._codings, self._targets, self._kept, tally = table
+        self.names, self._values, codings, self._targets, self._kept, tally = table
         tally.refuse(self.names, options.missing)
+        refuse_unknown(options.kinds, self.names)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
-        _make_read_only(self._values, self._targets)
-        tally.refuse_constant(self.names, self._codings)
-        self.kind = self._decide_kind(options.kind)
+        self._codings = tuple(
+            in_order(name, options.kinds.get(name, ""), column, coding)
+            for name, column, coding in zip(self.names, self._values.T, codings, strict=True)
+        )
+        tally.refuse_constant(self.names, codings)
+        self.gaps = gaps_of(self._values)
+        _make_read_only(self._values, self._targets, self.gaps)
+        self._told = {name: told if isinstance(told, str) else "ordinal" for name, told in options.kinds.items()}
+        self._decide(options.kind)
 
     def _take_sums(self, summary: Summary, options: Options) -> None:
         names, columns, tally, groups = summary.names, summary.columns, summary.tally, summary.groups
-        tally.refuse(names, options.missing)
+        tally.refuse(names, options.missing, in_batches=True)
         new_codes = summary.sort_levels()
         bits = np.frombuffer(b"".join(groups), np.uint8).reshape(len(groups), -1)
         self._targets = np.unpackbits(bits, axis=1, count=len(names)).astype(bool)
@@ -220,7 +253,14 @@ class Data:
         self.names, self._columns, self._codings = names, columns, tuple(column.coding for column in columns)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
         tally.refuse_constant(names, self._codings)
-        self.kind = self._decide_kind(options.kind)
+        self._decide(options.kind)
+        if self.kind == "mixed":
+            raise DataError(
+                f"the table mixes kinds of columns ({taken_for(names, self.kinds)}), which needs its rows, but it is "
+                "read in batches: leave out one kind or the other; kind='continuous' takes all columns for "
+                "measurements, kind='discrete' for classes",
+                argument="kind",
+            )
         if self.kind == "discrete":
             if tally.n_rows > MOST_COUNTED:
                 raise DataError(f"{tally.n_rows} rows of classes are more than {MOST_COUNTED}; take a part of the rows")
@@ -232,11 +272,15 @@ class Data:
             self._group_of_code = codes[-1]
 
     def _change(self, options: Options) -> None:
-        """Take another kind, or interventions, than the `Data` that this is a copy of has."""
-        if options.kind not in (None, self.kind):
-            if options.kind == "discrete":
+        """Take other kinds, or interventions, than the `Data` that this is a copy of has."""
+        if options.kind not in (None, self.kind) or options.kinds:
+            if options.kind != "continuous":
                 self.require_rows("another kind")
-            self.kind = self._decide_kind(options.kind)
+            refuse_unknown(options.kinds, self.names)
+            if not all(isinstance(kind, str) for kind in options.kinds.values()):
+                raise DataError("kinds: the order of levels is said when a Data is made from the table")
+            self._told = {**self._told, **options.kinds}
+            self._decide(options.kind)
         given = options.interventions
         if given is None:
             return
@@ -252,15 +296,40 @@ class Data:
         _make_read_only(self._targets)
         self._standardised = None  # its checks depend on the interventions
 
-    def _decide_kind(self, asked: str | None) -> str:
+    def _change_missing(self, missing: str) -> None:
+        """Leave out rows with empty cells, or refuse the table for them, unless they were to be drawn."""
+        if missing == "refuse" and (self.dropped_rows or self.gaps is not None):
+            rows = self.dropped_rows or int(self.gaps.any(axis=1).sum())  # type: ignore[union-attr]
+            raise DataError(
+                f"missing='refuse' was given together with a Data of a table in which {number_of(rows, 'row')} had "
+                "missing values; make it from the table again"
+            )
+        if missing != "drop" or self.gaps is None:
+            return
+        cleaned = clean(Table(self.names, self.values.copy(), self._codings), Options(missing))
+        kept = cleaned.kept
+        assert kept is not None
+        targets = None if self._targets is None else self._targets[kept]
+        before, dropped = self._kept, self.dropped_rows
+        self._standardised = self._levels = None
+        self._take_rows(cleaned._replace(intervened=targets), Options(missing, kind=self._asked, kinds=self._told))
+        self.dropped_rows += dropped
+        if before is not None:
+            self._kept = before.copy()
+            self._kept[before] = kept
+
+    def _decide(self, asked: str | None) -> None:
         columns = self._columns
         if self._values is not None:
-            columns = [levels.SeenColumn() for _ in self.names]
-            levels.follow_columns(self._values, self._codings, asked, columns)
-        return levels.decide_kind(asked, self.names, columns, self._codings)
+            columns = [look_at(column, coding) for column, coding in zip(self._values.T, self._codings, strict=True)]
+        self.kind, self.kinds = decide(asked, self._told, self.names, columns)
+        self._asked = asked
 
     def _check(self) -> None:
         check_interventions(self.set_rows(), self.n_rows, self.names, FEWEST_ROWS)
+        if self.gaps is not None:
+            refuse_unlearnable(self.values, self.gaps, self._targets, self.names, FEWEST_ROWS)
+            return
         if self.kind == "continuous":
             self._standard()  # now rather than when a score asks, so that the refusal is about the table
 
@@ -319,6 +388,11 @@ class Data:
             return self.n_rows
         return int(rows.sum() if self._group_rows is None else self._group_rows[rows].sum())
 
+    @property
+    def needs_cells(self) -> bool:
+        """Whether there are cells that are not known exactly: empty ones, or classes among numbers."""
+        return self.kind == "mixed" or self.gaps is not None
+
     def require_rows(self, what: str) -> None:
         """Refuse a table that was read in batches, for something that needs its rows."""
         if self._values is None:
@@ -373,6 +447,7 @@ class Data:
 
     def _standard(self) -> gram.Standardised:
         if self._standardised is None:
+            refuse_gaps(self.gaps, self.names, "a Gram matrix, and so a Gaussian score,")
             levels.refuse_coded(self.names, self._codings)
             self._refuse_constant_where_observed()
             self._standardised = gram.standardise(self._moments(), self.names)
@@ -441,6 +516,7 @@ class Data:
         ([[1, 0, 0], [1, 0, 1]], (('f', 'm'), ('9', '10')))
         """
         if self._levels is None:
+            refuse_gaps(self.gaps, self.names, "a discrete score")
             if self._values is None:
                 levels.refuse_fractions(self.names, self._columns, "a discrete score")
                 raise _rows_gone("discrete() of a continuous table", "; kind='discrete' keeps what it needs")
@@ -464,20 +540,43 @@ class Data:
         Examples
         --------
         >>> Data([["f", True], ["m", False], ["f", False]], names=["sex", "ill"]).describe()["columns"][0]
-        {'name': 'sex', 'levels': 2, 'most_frequent': 'f', 'share': 0.666667}
+        {'name': 'sex', 'levels': 2, 'most_frequent': 'f', 'share': 0.666667, 'kind': 'binary'}
         """
+        columns = self._described_columns()
+        for j, (column, kind) in enumerate(zip(columns, self.kinds, strict=True)):
+            column["kind"] = kind
+            if self.gaps is not None:
+                column["empty"] = int(self.gaps[:, j].sum())
+        figures = {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows}
+        return {**figures, "taken_for": self.in_words(), "columns": columns}
+
+    def _described_columns(self) -> list[dict[str, Any]]:
+        if self.needs_cells:
+            return describe_mixed(self.names, self.values, self._codings)
         if self.kind == "discrete":
             codes, labels = self.discrete()
-            columns = describe_levels(self.names, codes, labels, self.row_counts())
-        else:
-            whole = self._standard().moments
-            columns = describe_numbers(self.names, whole.mean, whole.unit * whole.deviation, *whole.spread)
-        return {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows, "columns": columns}
+            return describe_levels(self.names, codes, labels, self.row_counts())
+        whole = self._standard().moments
+        return describe_numbers(self.names, whole.mean, whole.unit * whole.deviation, *whole.spread)
+
+    def in_words(self) -> str:
+        """Say in one line what the columns are taken for, and how many cells are empty.
+
+        Examples
+        --------
+        >>> rows = [["a", 1.5], ["b", None], ["a", 2.5], ["c", 4.0]]
+        >>> Data(rows, names=["site", "dose"]).in_words()
+        '2 columns: 1 number, 1 class (site); 1 of 8 cells is empty and is drawn along with the graphs'
+        """
+        parts = [f"{number_of(self.n_nodes, 'column')}: {taken_for(self.names, self.kinds)}", cells_in_words(self.gaps)]
+        return "; ".join(filter(None, parts))
 
     def digest(self) -> str:
         """Give a short text that is the same for the same table and differs for any other, for checkpoints."""
         labels = [None if coding is None else coding.labels for coding in self._codings]
-        digest = hashlib.sha256(repr((self.names, self.kind, labels, self.n_rows)).encode("utf-8", "replace"))
+        digest = hashlib.sha256(
+            repr((self.names, self.kind, self.kinds, labels, self.n_rows)).encode("utf-8", "replace")
+        )
         for part in self._fingerprint():
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:32]
@@ -505,7 +604,7 @@ class Data:
             yield np.round(moments.gram / np.outer(half, half) / moments.rows, 9) + 0.0
 
     def __repr__(self) -> str:
-        kind = ", discrete" if self.kind == "discrete" else ""
+        kind = "" if self.kind == "continuous" else f", {self.kind}"
         dropped = f"; {self.dropped_rows} dropped for missing values" if self.dropped_rows else ""
         changed = ""
         if self._targets is not None and self.has_interventions:

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, final
 
 from parnidag._util.checks import is_number
+from parnidag.data.gaps import refuse_gaps
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.by_address import NO_FUNCTION
@@ -34,6 +35,8 @@ class Score(ABC):
 
     joint: ClassVar[bool] = False
     """Are there parents that explain a node together, and not at all alone, and is a score quick to compute?"""
+    takes_gaps: ClassVar[bool] = False
+    """Can tables be scored that have empty cells?"""
     learns: ClassVar[str] = ""
     """The field that may be "learn", or a tuple of values that are equally probable beforehand, if there is one."""
 
@@ -106,6 +109,8 @@ def table_of(score: Any, data: Data) -> ScoreTable:
     """Ask a score for its table; whatever is no `Score` is not told of interventions."""
     if not isinstance(score, Score):
         refuse_interventions(score, data)
+    elif not score.takes_gaps:
+        refuse_gaps(data.gaps, data.names, f"the score {type(score).__name__}")
     table: ScoreTable = score.table(data)
     return table
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from parnidag._util.lazy import loader
-from parnidag.errors import ParnidagError
+from parnidag.errors import DataError, ParnidagError
 
 if TYPE_CHECKING:
     from parnidag.data.table import Data
@@ -35,6 +35,11 @@ def choose_score(score: Score | str | None, data: Data) -> Score:
     ``"paper"`` is `Gaussian(g=10)`; the edge odds that belong to it are chosen where the prior is (`api.sample`).
     """
     if score is None or (isinstance(score, str) and score.lower() == "auto"):
+        if data.needs_cells:
+            raise DataError(
+                f"no score suits this table yet ({data.in_words()}); missing='drop' leaves out rows with empty cells, "
+                "kind='continuous' takes all columns for measurements, kind='discrete' for classes"
+            )
         if data.kind == "discrete":
             return named_score("bdeu")
         return named_score("bge", {"alpha_w": "learn"})

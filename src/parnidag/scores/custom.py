@@ -9,7 +9,7 @@ import ctypes
 import math
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -36,6 +36,8 @@ class OwnScore(Score):
 
     There the function is compiled, and its answers are remembered, from one segment of a chain to the next.
     """
+
+    takes_gaps: ClassVar[bool] = True  # whatever the function makes of them
 
     def __init__(self, function: Callable[..., float], name: str | None, arguments: str) -> None:
         if not callable(function):
