@@ -548,7 +548,8 @@ class Data:
             if self.gaps is not None:
                 column["empty"] = int(self.gaps[:, j].sum())
         figures = {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows}
-        return {**figures, "taken_for": self.in_words(), "columns": columns}
+        told = {"kinds_told": dict(self._told)} if self._told else {}
+        return {**figures, "taken_for": self.in_words(), **told, "columns": columns}
 
     def _described_columns(self) -> list[dict[str, Any]]:
         if self.needs_cells:

@@ -104,7 +104,11 @@ def _refuse_other_data(record: RunRecord, data: Data) -> None:
     here = data.describe()
     if here["rows"] != known["rows"]:
         raise ParnidagError(f"data has {here['rows']} rows, the run had {known['rows']}: give the same table")
-    differing = [one["name"] for one, other in zip(here["columns"], known["columns"], strict=True) if one != other]
+    differing = [
+        one["name"]
+        for one, other in zip(here["columns"], known["columns"], strict=True)
+        if any(one.get(figure) != value for figure, value in other.items() if figure != "kind")
+    ]
     if here["kind"] != known["kind"] or differing:
         raise ParnidagError(f"data is not the table of the run: {shorten(differing) or 'its kind'} differs")
     set_rows = data.set_rows()

@@ -44,6 +44,7 @@ def _data_rows(settings: dict[str, Any]) -> Rows:
         ("dropped rows", f"{data['dropped_rows']:,}" if data.get("dropped_rows") else ""),
         ("columns", f"{len(data['columns']):,}" if data.get("columns") else ""),
         ("kind", str(data.get("kind", ""))),
+        ("taken for", str(data.get("taken_for", ""))),
         (
             "set by experiment",
             ", ".join(f"{name} in {count} rows" for name, count in list(set_rows.items())[:MOST_LISTED]),
@@ -119,7 +120,7 @@ def _seconds(value: float) -> str:
 
 def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     columns = list(dict(settings.get("data") or {}).get("columns") or [])
-    keys = list(columns[0]) if columns else []
+    keys = list(dict.fromkeys(key for column in columns for key in column))
     rows = [[_cell(column.get(key)) for key in keys] for column in columns[:MOST_COLUMNS]]
     return [key.replace("_", " ") for key in keys], rows
 
@@ -168,7 +169,9 @@ def _data_line(settings: dict[str, Any]) -> str:
     given = ['"data.csv"']
     if data.get("kind"):
         given.append(f'kind="{data["kind"]}"')
-    if data.get("dropped_rows"):
+    if data.get("kinds_told"):
+        given.append(f"kinds={data['kinds_told']!r}")
+    if data.get("dropped_rows") and not any(column.get("empty") for column in data.get("columns") or []):
         given.append('missing="drop"')
     table = f"parnidag.Data({', '.join(given)})" if len(given) > 1 else given[0]
     return f"    {table}," + ("  # with the same interventions" if settings.get("interventions") else "")
