@@ -97,9 +97,49 @@ def test_the_report_has_a_section_on_effects(posterior):
 
 
 def test_reports_without_parameters_leave_effects_out():
-    values = np.random.default_rng(1).integers(2, size=(40, 3))
-    page = render_report(parnidag.exact(parnidag.Data(values, kind="discrete"), draws=20, seed=1))
+    values = np.random.default_rng(1).normal(size=(40, 3))
+    page = render_report(parnidag.exact(values, score=scores.Spline(), draws=20, seed=1))
     assert "effects-section" not in page
+
+
+@pytest.fixture(scope="module")
+def of_classes():
+    rng = np.random.default_rng(1)
+    x = rng.integers(2, size=80)
+    rows = {"rain": np.array(["no", "yes"])[x], "soil": np.array(["dry", "moist", "wet"])[x + (rng.random(80) < 0.3)]}
+    return parnidag.exact(parnidag.Data(pd.DataFrame(rows)), draws=200, seed=1)
+
+
+def test_classes_have_plots_and_a_section_of_their_own(of_classes):
+    table = of_classes.effects().summary("rain")
+    ax = plots.effects(of_classes, cause="rain")
+    assert tick_texts(ax.yaxis) == [f"rain = yes → soil = {level}" for level in table["level"]]
+    assert ax.get_xlabel() == "risk difference, against the first level of the cause"
+    shown = np.asarray(plots.effect_matrix(of_classes, order="given").images[0].get_array())
+    largest = table.loc[table["mean"].abs().idxmax(), "mean"]
+    assert shown[0, 1] == pytest.approx(largest)
+    page = render_report(of_classes)
+    data = json.loads(re.search(r'id="report-data">(.*?)</script>', page, re.DOTALL)[1])
+    assert data["effects"]["classes"]
+    row = next(row for row in data["effects"]["rows"] if row[:2] == [0, 1])
+    assert row[2] == pytest.approx(largest, rel=1e-3)
+    assert row[8].endswith("if set to yes instead of no")
+    assert "risk differences" in page
+
+
+def test_classes_on_the_command_line(of_classes, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    saved = str(of_classes.save(tmp_path / "p.nc"))
+    assert cli.run(["effects", saved, "--cause", "rain", "-o", "out.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "Found by exact sums" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "ratio_95%" in pd.read_csv("out.csv")
+    assert cli.run(["effects", saved, "--do", "rain=yes", "--versus", "rain=no"]) == 0
+    assert "the probabilities differ by" in capsys.readouterr().out
+    assert cli.run(["effects", saved, "--do", "rain=maybe"]) == 2
+    assert "must be one of the levels no, yes, got 'maybe'" in one_line_error(capsys.readouterr())
 
 
 # ── the command line ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,14 +15,6 @@ def only(graph):
     return parnidag.EdgePrior(required=named(graph), forbidden=named(~graph & ~np.eye(n, dtype=bool)))
 
 
-def after(total_graph, coefficients, centres, fixed):
-    """Means after an intervention, one node after the other; centres[j] is what regression j was centred on."""
-    x = np.zeros(len(coefficients))
-    for j in parnidag.Graph([f"X{k}" for k in range(len(x))], total_graph, "dag").topological_order():
-        x[j] = fixed[j] if j in fixed else centres[j][j] + (x - centres[j]) @ coefficients[:, j]
-    return x
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_joint_interventions_have_the_closed_form(seed):
     rng = np.random.default_rng(seed)

@@ -442,8 +442,10 @@ def _posterior_of_answer(
 
 
 def _kept_of(data: Data, target: Target) -> dict[str, Any]:
-    """Return what a result keeps of its data, so that it can tell effects later: sums over rows, if they suffice."""
-    return data.sums() if has_linear_parameters(target.score) else {}
+    """Return what a result keeps of its data, so that it can tell effects later: sums, or numbers of different rows."""
+    if has_linear_parameters(target.score):
+        return data.sums()
+    return data.different_rows() if type(target.score).__name__ == "BDeu" else {}
 
 
 KINDS: dict[str, tuple[str, str]] = {

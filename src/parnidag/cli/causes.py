@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
 
 SHOWN = 30
-ASSUMED = "Assumed: no hidden common causes, relations as the score has them, values that occur in the data."
+WORDS = ("node", "cause", "set_to", "versus", "effect", "level")
+"""Columns of names; all others hold numbers."""
+ONLY_IN_FILES = {"versus", "graphs", "ratio_5%", "ratio_95%", "mcse", "rhat"}
+SIGNS = {"sd", "positive", "negative"}
+"""Of classes, the two ends of an interval say it."""
+ASSUMED = (
+    "Assumed: no hidden common causes, relations as the score has them, and values",
+    "that occur in the data.",
+)
 
 
 def settings_of(given: Sequence[str], option: str) -> dict[str, float | str]:
@@ -42,15 +50,21 @@ def effect_table(
     data: Path | None,
     output: Path | None,
 ) -> None:
-    found = posterior.effects(standardised=standardised, data=data).summary(cause, effect)
-    say(f"Total effects, in {'standard deviations' if standardised else 'units of the columns'}.")
-    _show(found, ["cause", "effect"], output)
+    effects = posterior.effects(standardised=standardised, data=data)
+    table = effects.summary(cause, effect)
+    if hasattr(effects, "standardised"):
+        say(f"Total effects, in {'standard deviations' if standardised else 'units of the columns'}.")
+    else:
+        say("Effects on probabilities: by how much a level becomes more probable if the cause")
+        say("is not set to its first level, and how many times as probable.")
+        say(f"Found by {effects.method}.")
+    _show(table, output)
 
 
 def outcome_table(posterior: Posterior, do: dict[str, float | str], data: Path | None, output: Path | None) -> None:
     outcomes = posterior.intervene(do, data=data)
     say(f"If {_words(do)}:")
-    _show(outcomes.summary(), ["node", "level"], output, outcomes.notes)
+    _show(outcomes.summary(), output, outcomes.notes)
 
 
 def contrast_table(
@@ -60,9 +74,12 @@ def contrast_table(
     data: Path | None,
     output: Path | None,
 ) -> None:
+    from parnidag.effects.outcomes import Contrast
+
     found = posterior.contrast(do=do, versus=versus, data=data)
-    say(f"If {_words(do)}, instead of {_words(versus)}, the means differ by:")
-    _show(found.summary(), ["node", "level"], output, found.notes)
+    kind = "means" if isinstance(found, Contrast) else "probabilities"
+    say(f"If {_words(do)}, instead of {_words(versus)}, the {kind} differ by:")
+    _show(found.summary(), output, found.notes)
 
 
 def _words(do: dict[str, float | str]) -> str:
@@ -71,18 +88,21 @@ def _words(do: dict[str, float | str]) -> str:
     )
 
 
-def _show(table: pd.DataFrame, words: Sequence[str], output: Path | None, notes: Sequence[str] = ()) -> None:
-    columns = list(table.columns)
+def _show(table: pd.DataFrame, output: Path | None, notes: Sequence[str] = ()) -> None:
+    left_out = ONLY_IN_FILES | (SIGNS if "level" in table else set())
+    columns = [name for name in table.columns if name not in left_out]
+    shown = table[columns].head(SHOWN)
     rows = [
-        [str(value) if name in words else _cell(value) for name, value in zip(columns, row, strict=True)]
-        for row in table.head(SHOWN).astype(object).where(table.notna(), None).itertuples(index=False)
+        [str(value) if name in WORDS else _cell(value) for name, value in zip(columns, row, strict=True)]
+        for row in shown.astype(object).where(shown.notna(), None).itertuples(index=False)
     ]
-    print_table(columns, rows, [name for name in columns if name not in words])
+    print_table(columns, rows, [name for name in columns if name not in WORDS])
     if len(table) > SHOWN:
         say(f"… and {len(table) - SHOWN} more rows" + ("" if output else "; -o FILE.csv writes all."))
     for note in notes:
         say(f"Note: {note}.")
-    say(ASSUMED)
+    for line in ASSUMED:
+        say(line)
     if output is not None:
         with replacing(output, example="effects.csv") as path:
             table.to_csv(path, index=False)

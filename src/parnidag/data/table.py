@@ -7,6 +7,7 @@ Everything a user can get wrong with the contents of a table is refused here (an
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import compress
@@ -20,6 +21,7 @@ from parnidag._util.text import number_of, shorten
 from parnidag.data import gram, levels
 from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Coding, Floats, Integers, Mask
+from parnidag.data.counts import different_rows as different
 from parnidag.data.describing import as_html, describe_levels, describe_mixed, describe_numbers
 from parnidag.data.gaps import cells_in_words, gaps_of, refuse_gaps, refuse_unlearnable
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
@@ -38,6 +40,8 @@ from parnidag.errors import DataError
 
 MOST_KEPT_SUMS = 64 * 10**6
 """Bytes that the sums a result keeps of its table may take."""
+MOST_KEPT_CELLS = 4 * 10**6
+"""Cells of the different rows of classes that a result keeps."""
 MOST_COUNTED = 2**31 - 1
 """Rows of a table of classes that is read in batches: more would not fit the counts of compiled code."""
 
@@ -210,8 +214,11 @@ class Data:
 
     @classmethod
     def from_sums(cls, names: Sequence[str], sums: Mapping[str, Any]) -> Data:
-        """Give back a table of numbers, without its rows, from what `sums` kept."""
+        """Give back a table, without the order of its rows, from what `sums` or `different_rows` kept."""
         data = cls.__new__(cls)
+        if "classes_codes" in sums:
+            data._take_different_rows(tuple(names), sums)
+            return data
         data.names, data.kind, data._codings = tuple(names), "continuous", (None,) * len(names)
         data.kinds = ("number",) * len(names)
         data._targets = np.asarray(sums["sums_targets"], bool)
@@ -226,6 +233,18 @@ class Data:
         data.n_rows, data.dropped_rows = int(data._group_rows.sum()), 0
         data._check()
         return data
+
+    def _take_different_rows(self, names: tuple[str, ...], kept: Mapping[str, Any]) -> None:
+        self.names, self.kind, self._codings = names, "discrete", (None,) * len(names)
+        self._targets = np.asarray(kept["sums_targets"], bool)
+        self._group_rows = np.asarray(kept["sums_rows"], np.int64)
+        self._row_counts = np.asarray(kept["classes_rows"], np.int64)
+        self._group_of_code = np.asarray(kept["classes_group"], np.int64)
+        labels = json.loads(np.asarray(kept["classes_labels"], np.uint8).tobytes())
+        self._levels = levels.Levels(np.asarray(kept["classes_codes"]), tuple(map(tuple, labels)))
+        self.kinds = tuple("binary" if len(one) == 2 else "class" for one in labels)
+        self.n_rows, self.dropped_rows = int(self._group_rows.sum()), 0
+        self._check()
 
     def _take_rows(self, table: Cleaned, options: Options) -> None:
         self.names, self._values, codings, self._targets, self._kept, tally = table
@@ -530,6 +549,36 @@ class Data:
     def codes_used(self, rows: Mask) -> Mask:
         """Mark the columns of the codes of `discrete` that belong to the rows of a mask of `patterns`."""
         return rows if self._group_of_code is None else np.asarray(rows[self._group_of_code])
+
+    def different_rows(self) -> dict[str, NDArray[Any]]:
+        """Give what scores of classes need of the table: its different rows and their numbers; nothing if it is much.
+
+        `from_sums` makes a table of it again, in which rows have lost their order.
+        """
+        codes, labels = self.discrete()
+        if self._values is None:
+            targets, rows, groups = self._targets, self._group_rows, self._group_of_code
+            assert targets is not None
+            assert rows is not None
+            assert groups is not None
+            counts = np.ones(codes.shape[1], np.int64) if self._row_counts is None else self._row_counts
+        else:
+            group_of_row, bits = group_by_targets(self._targets, self.n_rows, self.n_nodes)
+            flags = np.frombuffer(b"".join(bits), np.uint8).reshape(len(bits), -1)
+            targets = np.unpackbits(flags, axis=1, count=self.n_nodes).astype(bool)
+            rows = np.array(list(bits.values()), np.int64)
+            members, place = different(np.vstack([codes, group_of_row]))
+            counts, groups, codes = np.bincount(place), group_of_row[members], codes[:, members]
+        if codes.size > MOST_KEPT_CELLS:
+            return {}
+        return {
+            "sums_targets": np.asarray(targets, np.uint8),
+            "sums_rows": rows,
+            "classes_codes": np.asarray(codes, np.int32),
+            "classes_rows": np.asarray(counts, np.int64),
+            "classes_group": np.asarray(groups, np.int64),
+            "classes_labels": np.frombuffer(json.dumps(labels).encode(), np.uint8),
+        }
 
     # -----------------------------------------------------------------------------------------------------------------
     # The table as a whole

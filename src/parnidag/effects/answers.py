@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from parnidag._util.checks import number, whole
 from parnidag.effects.asked import Asked, Probability, probability_of
+from parnidag.effects.classes import ClassContrast, ClassEffects, ClassOutcomes
 from parnidag.effects.direct import coefficient_table
 from parnidag.effects.draws import LinearDraws, drawn_graphs, linear_draws
-from parnidag.effects.nodes import arrays_of, far_away, numbers_set
+from parnidag.effects.nodes import arrays_of, far_away, level_array, levels_set, numbers_set
 from parnidag.effects.outcomes import Contrast, Outcomes, contrast_of
 from parnidag.effects.source import Source, source_of
+from parnidag.effects.tables import TableDraws, table_draws
 from parnidag.effects.totals import Effects
 from parnidag.errors import ParnidagError
 
@@ -21,31 +23,68 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
 
 
-def effects(posterior: Posterior, data: Any, standardised: bool, seed: int | None) -> Effects:
-    source, linear = _linear(posterior, data, seed, "total effects as numbers")
-    return Effects(linear, source, is_exact(posterior), standardised)
+def effects(posterior: Posterior, data: Any, standardised: bool, seed: int | None) -> Effects | ClassEffects:
+    source = source_of(posterior.record, posterior.data, data)
+    if source.kind == "tables":
+        if standardised:
+            raise ParnidagError("standardised=True is for columns of numbers: effects on classes are probabilities")
+        return ClassEffects(_tables_of(posterior, source, seed), is_exact(posterior))
+    return Effects(
+        _linear_of(posterior, source, seed, "total effects as numbers"), source, is_exact(posterior), standardised
+    )
 
 
 def coefficients(
     posterior: Posterior, data: Any, standardised: bool, seed: int | None, min_probability: float
 ) -> pd.DataFrame:
     number(min_probability, "min_probability", least=0, most=1)
-    linear = _linear(posterior, data, seed, "coefficients")[1]
+    linear = _linear_of(posterior, source_of(posterior.record, posterior.data, data), seed, "coefficients")
     probabilities = posterior.edge_probabilities.to_numpy()
     return coefficient_table(linear, probabilities, min_probability, standardised)
 
 
-def intervene(posterior: Posterior, do: Any, data: Any, seed: int | None) -> Outcomes:
+def intervene(posterior: Posterior, do: Any, data: Any, seed: int | None) -> Outcomes | ClassOutcomes:
     source = source_of(posterior.record, posterior.data, data)
+    if source.kind == "tables":
+        tables = _tables_of(posterior, source, seed)
+        return _class_outcomes(posterior, tables, levels_set(tables.names, tables.labels, do, "do"))
     checked = numbers_set(source.names, do, "do")
     return _simulator(posterior, source, seed)(checked)
 
 
-def contrast(posterior: Posterior, do: Any, versus: Any, data: Any, seed: int | None) -> Contrast:
+def contrast(posterior: Posterior, do: Any, versus: Any, data: Any, seed: int | None) -> Contrast | ClassContrast:
     source = source_of(posterior.record, posterior.data, data)
+    if source.kind == "tables":
+        return _class_contrast(posterior, _tables_of(posterior, source, seed), do, versus)
     one, other = numbers_set(source.names, do, "do", True), numbers_set(source.names, versus, "versus", True)
     run = _simulator(posterior, source, seed)
     return contrast_of(run(one), run(other))
+
+
+def _class_contrast(posterior: Posterior, tables: TableDraws, do: Any, versus: Any) -> ClassContrast:
+    settings = [
+        levels_set(tables.names, tables.labels, given, argument, True)
+        for given, argument in ((do, "do"), (versus, "versus"))
+    ]
+    one, other = (_class_outcomes(posterior, tables, setting) for setting in settings)
+    changed = tables.changed(*(level_array(tables.names, tables.labels, setting) for setting in settings))
+    return ClassContrast(one, other, changed[tables.graphs.index])
+
+
+def _class_outcomes(posterior: Posterior, tables: TableDraws, do: Mapping[str, str]) -> ClassOutcomes:
+    fixed = level_array(tables.names, tables.labels, do)
+    drawn = tables.set_nodes(fixed).reshape(*tables.shape, -1)
+    given_graph = tables.mean_given_graphs(fixed)[tables.graphs.index]
+    notes = tuple(
+        f"{name} = {level} never occurs in the data: its effect there is that of the prior"
+        for name, level in do.items()
+        if tables.rows_of(name, level) == 0
+    )
+    return ClassOutcomes(tables.names, tables.labels, do, drawn, given_graph, is_exact(posterior), tables.method, notes)
+
+
+def _tables_of(posterior: Posterior, source: Source, seed: int | None) -> TableDraws:
+    return table_draws(source, drawn_graphs(posterior.record), _seed(posterior, seed))
 
 
 def _simulator(posterior: Posterior, source: Source, seed: int | None) -> Callable[[Mapping[str, float]], Outcomes]:
@@ -74,11 +113,6 @@ def _seed(posterior: Posterior, seed: int | None) -> int:
     """Return the seed of parameters: by default that of the run, so that the same result gives the same effects."""
     known = posterior.record.settings.get("seed")
     return whole(known or 0 if seed is None else seed, "seed", note="or None")
-
-
-def _linear(posterior: Posterior, data: Any, seed: int | None, what: str) -> tuple[Source, LinearDraws]:
-    source = source_of(posterior.record, posterior.data, data)
-    return source, _linear_of(posterior, source, seed, what)
 
 
 def _linear_of(posterior: Posterior, source: Source, seed: int | None, what: str) -> LinearDraws:

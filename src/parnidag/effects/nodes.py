@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from parnidag._util.checks import number
-from parnidag._util.text import did_you_mean
+from parnidag._util.checks import is_number, number
+from parnidag._util.text import did_you_mean, shorten
+from parnidag.data.columns import number_label
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
-from parnidag.kernels.types import Flags, Floats
+from parnidag.kernels.types import Flags, Floats, Integers
 
 
 def node_number(names: tuple[str, ...], name: object, argument: str) -> int:
@@ -28,6 +29,38 @@ def numbers_set(names: tuple[str, ...], given: object, argument: str, may_be_emp
         node_number(names, name, argument)
         number(value, f"{argument}[{name!r}]")
     return {name: float(value) for name, value in values.items()}  # type: ignore[arg-type]
+
+
+def levels_set(
+    names: tuple[str, ...],
+    labels: tuple[tuple[str, ...], ...],
+    given: object,
+    argument: str,
+    may_be_empty: bool = False,
+) -> dict[str, str]:
+    """Check the nodes and the levels of an intervention on classes."""
+    found = {}
+    for name, value in as_mapping(given, argument, may_be_empty).items():
+        known = labels[node_number(names, name, argument)]
+        found[name] = known[level_number(known, value, f"{argument}[{name!r}]")]
+    return found
+
+
+def level_number(labels: tuple[str, ...], level: object, argument: str) -> int:
+    """Return the place of a level that is given as it is called; numbers may be written as numbers."""
+    text = number_label(float(level)) if is_number(level) else str(level)  # type: ignore[arg-type]
+    if text in labels:
+        return labels.index(text)
+    raise ParnidagError(f"{argument} must be one of the levels {shorten(labels)}, got {level!r}", argument=argument)
+
+
+def level_array(names: tuple[str, ...], labels: tuple[tuple[str, ...], ...], do: Mapping[str, str]) -> Integers:
+    """Return the level that each node is set to, −1 for those that are not."""
+    fixed = np.full(len(names), -1)
+    for name, level in do.items():
+        place = names.index(name)
+        fixed[place] = labels[place].index(level)
+    return fixed
 
 
 def as_mapping(given: object, argument: str, may_be_empty: bool) -> dict[str, object]:

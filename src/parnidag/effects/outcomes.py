@@ -74,7 +74,7 @@ class Outcomes:
 
     def __repr__(self) -> str:
         head = f"Outcomes under do({in_words(self.do)})"
-        return _shown(head, self.summary()[["node", "mean", "mean_5%", "mean_95%", "sd"]], self.notes)
+        return shown(head, self.summary()[["node", "mean", "mean_5%", "mean_95%", "sd"]], self.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Contrast:
 
     def __repr__(self) -> str:
         head = f"Difference between do({in_words(self.do)}) and do({in_words(self.versus)})"
-        return _shown(head, self.summary()[["node", "mean", "5%", "95%", "zero"]], self.notes)
+        return shown(head, self.summary()[["node", "mean", "5%", "95%", "zero"]], self.notes)
 
 
 def contrast_of(one: Outcomes, other: Outcomes) -> Contrast:
@@ -149,7 +149,8 @@ def in_words(do: Mapping[str, object]) -> str:
     )
 
 
-def _shown(head: str, table: pd.DataFrame, notes: tuple[str, ...]) -> str:
+def shown(head: str, table: pd.DataFrame, notes: tuple[str, ...]) -> str:
+    """Return the text that stands for an answer: its first rows, and what to be careful about."""
     body = table.head(12).to_string(index=False, float_format=lambda value: f"{value:.3g}")
     more = [f"… and {len(table) - 12} more"] if len(table) > 12 else []
     return "\n".join([head, body, *more, *(f"note: {note}" for note in notes)])

@@ -132,3 +132,11 @@ def gamma(rng: RandomState, shape: float) -> float:
         v = (1.0 + c * x) ** 3
         if v > 0.0 and math.log(1.0 - uniform(rng)) < 0.5 * x * x + d - d * v + d * math.log(v):
             return boost * d * v
+
+
+@kernel
+def log_gamma(rng: RandomState, shape: float) -> float:
+    """Return the logarithm of a gamma number of scale 1, which small shapes would let vanish."""
+    if shape < 1.0:
+        return math.log(gamma(rng, shape + 1.0)) + math.log(1.0 - uniform(rng)) / shape
+    return math.log(gamma(rng, shape))

@@ -27,6 +27,7 @@ from parnidag.plots.maps import name_cells, node_order
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from parnidag.effects.classes import ClassEffects
     from parnidag.effects.totals import Effects
     from parnidag.results.posterior import Posterior
 
@@ -75,18 +76,27 @@ def effects(
     found = posterior.effects(standardised=standardised, data=data)
     table = found.summary(cause, effect).head(count)
     ax, own = axes_for(ax, (7.0, 1.4 + 0.32 * len(table)))
+    classes = "level" in table
+    levels = [("", "")] * len(table) if not classes else list(zip(table["set_to"], table["level"], strict=True))
     pairs = list(zip(table["cause"], table["effect"], strict=True))
-    for place, (pair, none) in enumerate(zip(pairs, table["zero"].tolist(), strict=True)):
-        _draw_effect(ax, place, found.draws(*pair).ravel(), none)
+    for place, (pair, at, none) in enumerate(zip(pairs, levels, table["zero"].tolist(), strict=True)):
+        _draw_effect(ax, place, found.draws(*pair, *(at if classes else ())).ravel(), none)
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    labels = [f"{short(one)} → {short(other)}" for one, other in pairs]
+    ends = [
+        [short(name) + (f" = {short(at)}" if classes else "") for name, at in zip(*row, strict=True)]
+        for row in zip(pairs, levels, strict=True)
+    ]
+    labels = [" → ".join(both) for both in ends]
     ax.set_yticks(range(len(table)), labels, **PLAIN)
     ax.set_ylim(len(table) - 0.4, -0.6)
     title = "Effects" + (f" of {short(cause)}" if cause else "") + (f" on {short(effect)}" if effect else "")
-    describe(ax, title, _units(standardised), "cause → effect")
+    describe(ax, title, RISK if classes else _units(standardised), "cause → effect")
     handles = [_mark(BLUE, "o"), _mark(VERMILLION, "o"), _mark(GREY, "o", "none")]
     add_legend(ax, own, handles, ["raises", "lowers", "no effect (by area)"])
     return ax
+
+
+RISK = "risk difference, against the first level of the cause"
 
 
 def _units(standardised: bool) -> str:
@@ -112,6 +122,18 @@ def _draw_effect(ax: Axes, place: int, drawn: Floats, none: float) -> None:
         ax.scatter([0.0], [place], s=LARGEST_DOT * none, facecolors="none", edgecolors=GREY, linewidths=1.2, zorder=3)
 
 
+def _has_classes(posterior: Posterior) -> bool:
+    return (posterior.record.settings.get("score") or {}).get("name") == "BDeu"
+
+
+def _means(found: Effects | ClassEffects) -> Floats:
+    """Return a mean for each pair of nodes (causes × effects)."""
+    if not hasattr(found, "largest"):
+        return found.mean.to_numpy().copy()
+    table = found.largest().pivot(index="cause", columns="effect", values="mean")
+    return table.reindex(index=found.nodes, columns=found.nodes).to_numpy().copy()
+
+
 def effect_matrix(
     posterior: Posterior,
     *,
@@ -122,20 +144,23 @@ def effect_matrix(
 ) -> Axes:
     """Plot the mean of every total effect as a map: rows are causes, columns effects.
 
+    Of classes the largest mean risk difference of each pair is shown.
+
     Parameters
     ----------
     order : {"causal", "given", "cluster"}, default "causal"
         The order of the nodes, as for `heatmap`.
     standardised : bool, default True
-        Whether effects are in standard deviations, which alone compare between columns.
+        Whether effects of numbers are in standard deviations, which alone compare between columns.
     data
         As for `Posterior.effects`.
     """
     need_draws(posterior, "effect_matrix")
     one_of(order, "order", ("causal", "given", "cluster"))
-    found: Effects = posterior.effects(standardised=standardised, data=data)
+    classes = _has_classes(posterior)
+    found = posterior.effects(standardised=standardised and not classes, data=data)
     places = node_order(posterior, order)[:MOST_MAPPED]
-    shown = found.mean.to_numpy()[np.ix_(places, places)].copy()
+    shown = _means(found)[np.ix_(places, places)]
     np.fill_diagonal(shown, np.nan)
     n = len(shown)
     names = [short(posterior.nodes[node]) for node in places]
@@ -148,10 +173,11 @@ def effect_matrix(
         for (row, column), value in np.ndenumerate(shown):
             if abs(value) >= 0.005 * most:
                 colour = "white" if abs(value) > 0.6 * most else "black"
-                text = f"{value:.2f}" if standardised else f"{value:.2g}"
+                text = f"{value:.2f}" if standardised or classes else f"{value:.2g}"
                 ax.text(column, row, text, ha="center", va="center", fontsize="small", color=colour)
     name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
     cut = f", the first {MOST_MAPPED} nodes" if len(posterior.nodes) > MOST_MAPPED else ""
     describe(ax, f"Mean total effects{cut}", "effect", "cause", closed=True)
-    ax.figure.colorbar(image, ax=ax, label=_units(standardised), fraction=0.046, pad=0.03, aspect=25)
+    label = "largest mean risk difference" if classes else _units(standardised)
+    ax.figure.colorbar(image, ax=ax, label=label, fraction=0.046, pad=0.03, aspect=25)
     return ax

@@ -10,6 +10,7 @@ from parnidag.errors import ParnidagError
 from parnidag.report.names import isolated, shown_name
 
 if TYPE_CHECKING:
+    from parnidag.effects.classes import ClassEffects
     from parnidag.effects.totals import Effects
     from parnidag.results.posterior import Posterior
 
@@ -27,43 +28,45 @@ def effect_facts(posterior: Posterior) -> dict[str, Any] | None:
     found = _effects(posterior)
     if found is None:
         return None
-    table = found.summary()
+    classes = not hasattr(found, "linear")
+    table = found.largest() if classes else found.summary()  # type: ignore[union-attr]
     table = table[table["zero"] <= 1.0 - LEAST_PROBABILITY].head(MOST_ROWS)
     place = {name: k for k, name in enumerate(posterior.nodes)}
     rows, noted = [], 0
     for row in table.to_dict("records"):
-        note = ""
-        if noted < MOST_NOTES and (note := _note(found, row)):
+        if classes:
+            note = f"{row['level']}, if set to {row['set_to']} instead of {row['versus']}"
+        elif note := _note(found, row) if noted < MOST_NOTES else "":
             noted += 1
         figures = [float(f"{row[name]:.4g}") for name in ("mean", "5%", "95%", "positive", "zero", "negative")]
         rows.append([place[row["cause"]], place[row["effect"]], *figures, note])
-    return {"rows": rows, "causes": sorted({row[0] for row in rows})}
+    return {"rows": rows, "classes": classes, "causes": sorted({row[0] for row in rows})}
 
 
 def coefficient_of_edges(posterior: Posterior) -> dict[tuple[str, str], float]:
     """Return the mean coefficient of each edge in standard deviations, given that it is there."""
-    if _effects(posterior) is None:
+    if not hasattr(_effects(posterior), "linear"):
         return {}
     table = posterior.coefficients(0.0, standardised=True)
     return dict(zip(zip(table["parent"], table["child"], strict=True), table["mean"], strict=True))
 
 
-def _effects(posterior: Posterior) -> Effects | None:
+def _effects(posterior: Posterior) -> Effects | ClassEffects | None:
     if len(posterior.nodes) > MOST_NODES or not posterior.record.graph_index.size:
         return None
     try:
         return posterior.effects()
-    except ParnidagError:  # a score without coefficients, or a file that keeps nothing of its data
+    except ParnidagError:  # a score without parameters, or a file that keeps nothing of its data
         return None
 
 
-def _note(found: Effects, row: dict[Any, Any]) -> str:
+def _note(found: Any, row: dict[Any, Any]) -> str:
     """Say on which edge it depends whether there is an effect, or which way it goes; nothing if neither is in doubt."""
     either_way = min(row["positive"], row["negative"]) >= DOUBT
     if not either_way and not DOUBT <= row["zero"] <= 1.0 - DOUBT:
         return ""
     edges = found.disagreement(row["cause"], row["effect"], 1)
-    if edges.empty or not pd.notna(edges.loc[0, "share"]) or float(edges.loc[0, "share"]) < 0.1:  # type: ignore[arg-type]
+    if edges.empty or not pd.notna(edges.loc[0, "share"]) or float(edges.loc[0, "share"]) < 0.1:
         return "graphs disagree" + (" on the sign" if either_way else "")
     edge = edges.iloc[0]
     names = [shown_name(str(edge[end])) for end in ("parent", "child")]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from parnidag.data.table import Data
     from parnidag.effects.asked import Probability
+    from parnidag.effects.classes import ClassContrast, ClassEffects, ClassOutcomes
     from parnidag.effects.outcomes import Contrast, Outcomes
     from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
@@ -466,11 +467,14 @@ class Posterior:
 
     # ── causes and effects ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def effects(self, *, standardised: bool = False, data: Any = None, seed: int | None = None) -> Effects:
+    def effects(
+        self, *, standardised: bool = False, data: Any = None, seed: int | None = None
+    ) -> Effects | ClassEffects:
         """Return the total causal effect of every node on every other, averaged over graphs and parameters.
 
-        For every stored graph coefficients are drawn from their exact posterior, in units of the columns. For linear
-        scores; curves and classes have `intervene`.
+        For every stored graph parameters are drawn from their exact posterior. Effects of numbers are in units of the
+        columns; those of classes (`scores.BDeu`) are risk differences, see `ClassEffects`. Curves (`scores.Spline`)
+        have no one number: they have `dose_response` and `contrast`.
 
         Parameters
         ----------
@@ -526,7 +530,9 @@ class Posterior:
 
         return answers.coefficients(self, data, standardised, seed, min_probability)
 
-    def intervene(self, do: Mapping[str, Any], *, data: Any = None, seed: int | None = None) -> Outcomes:
+    def intervene(
+        self, do: Mapping[str, Any], *, data: Any = None, seed: int | None = None
+    ) -> Outcomes | ClassOutcomes:
         """Return every variable after an intervention, such as ``{"x": 2.0, "z": 0.0}``.
 
         Nodes that are set no longer follow their parents; everything else goes on as before, in every stored graph
@@ -535,7 +541,7 @@ class Posterior:
         Parameters
         ----------
         do : mapping
-            The nodes that are set together, and to what, in units of the columns.
+            The nodes that are set together, and to what: in units of the columns, or the level of a class.
         data, seed
             As for `effects`, whose assumptions hold here too.
 
@@ -553,7 +559,7 @@ class Posterior:
 
     def contrast(
         self, *, do: Mapping[str, Any], versus: Mapping[str, Any], data: Any = None, seed: int | None = None
-    ) -> Contrast:
+    ) -> Contrast | ClassContrast:
         """Return by how much every variable differs between two interventions; an empty mapping sets nothing.
 
         Parameters

@@ -46,6 +46,10 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
     "sums_rows": (("row_group",), np.int64),
     "sums_gram": (("row_group", "column", "other_column"), np.float64),
     "sums_columns": (("row_group", "range_and_unit", "column"), np.float64),
+    "classes_codes": (("column", "different_row"), np.int32),
+    "classes_rows": (("different_row",), np.int64),
+    "classes_group": (("different_row",), np.int64),
+    "classes_labels": (("label_byte",), np.uint8),
 }
 """None where a result does not have them; the first files written never do."""
 _CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
@@ -105,6 +109,9 @@ class RunRecord:
     sums_targets, sums_rows, sums_gram, sums_columns : arrays or None
         What effects need of a table of numbers, without its rows (`Data.sums`); None for other scores, for tables whose
         sums are many, and in older files.
+    classes_codes, classes_rows, classes_group, classes_labels : arrays or None
+        The same of a table of classes: its different rows, their numbers, the group of rows in which the same nodes
+        were set, and the levels as JSON (`Data.different_rows`), with sums_targets and sums_rows for the groups.
     """
 
     nodes: tuple[str, ...]
@@ -131,6 +138,10 @@ class RunRecord:
     sums_rows: Integers | None = None
     sums_gram: Floats | None = None
     sums_columns: Floats | None = None
+    classes_codes: Codes | None = None
+    classes_rows: Integers | None = None
+    classes_group: Integers | None = None
+    classes_labels: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         given: object = self.graph_edges
@@ -186,7 +197,9 @@ class RunRecord:
             "exact_probabilities, prior_probabilities and true_probabilities must be (n, n)": all(
                 matrix is None or matrix.shape == (n, n) for matrix in matrices
             ),
-            "the sums of the data must be of as many groups of rows, and of the nodes": self._sums_fit(),
+            "the sums of the data must be of as many groups of rows, and of the nodes": self._sums_fit()
+            if self.classes_codes is None
+            else self._classes_fit(),
         }
 
     def _sums_fit(self) -> bool:
@@ -196,6 +209,21 @@ class RunRecord:
         shapes = [(groups, n), (groups,), (groups, n, n), (groups, 5, n)]
         whole = [array.shape for array in kept] == shapes and groups > 0
         return not kept or (whole and all(np.isfinite(array).all() for array in kept))
+
+    def _classes_fit(self) -> bool:
+        arrays = (self.classes_codes, self.classes_rows, self.classes_group, self.sums_targets, self.sums_rows)
+        codes, counts, group, targets, rows = (np.zeros(0, int) if array is None else array for array in arrays)
+        n, groups, kinds = len(self.nodes), len(rows), len(counts)
+        shapes = [array.shape for array in (codes, counts, group, targets, rows)]
+        if shapes != [(n, kinds), (kinds,), (kinds,), (groups, n), (groups,)] or not kinds:
+            return False
+        try:
+            labels = json.loads(np.asarray(self.classes_labels, np.uint8).tobytes())
+            arity = np.array([len(one) for one in labels])
+        except (TypeError, ValueError):
+            return False
+        inside = len(arity) == n and bool((codes >= 0).all()) and bool((codes.max(axis=1) < arity).all())
+        return inside and bool((counts >= 0).all()) and 0 <= group.min() <= group.max() < groups
 
     def _content_checks(self) -> dict[str, bool]:
         n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1
@@ -218,8 +246,10 @@ class RunRecord:
 
     @property
     def sums(self) -> dict[str, NDArray[Any]]:
-        """What is kept of the data, as `Data.sums` gave it; nothing if nothing is."""
-        names = ("sums_targets", "sums_rows", "sums_gram", "sums_columns")
+        """What is kept of the data, as `Data.sums` or `Data.different_rows` gave it; nothing if nothing is."""
+        names = ["sums_targets", "sums_rows", "sums_gram", "sums_columns"]
+        if self.classes_codes is not None:
+            names[2:] = ["classes_codes", "classes_rows", "classes_group", "classes_labels"]
         return {} if self.sums_rows is None else {name: getattr(self, name) for name in names}
 
     def graph_codes(self, graph: int) -> Codes:
