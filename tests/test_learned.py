@@ -14,7 +14,7 @@ from parnidag.graphs.equivalence import cpdag
 from parnidag.kernels.dag import ABSENT
 from parnidag.results.learned import learned_in_words
 from parnidag.results.prior_marginals import with_beta_odds
-from parnidag.samplers import levels
+from parnidag.samplers import base, levels
 from parnidag.samplers.base import new_chain
 from parnidag.scores.base import Score
 from parnidag.target import Target
@@ -28,6 +28,8 @@ MODELS = {
     "both": (scores.Gaussian(g=G), EdgePrior(h=H)),
     "both, constrained": (scores.Gaussian(g=G), EdgePrior(h=H, required=[(0, 1)], forbidden=[(2, 0)], max_parents=2)),
 }
+OFTEN = 200
+"""Iterations between draws of the values, in short chains."""
 SAMPLERS = {
     "ADR": samplers.ADR(),
     "MC3": samplers.MC3(),
@@ -118,8 +120,8 @@ def test_weights_of_values_that_are_forgotten_are_noticed(monkeypatch):
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("name", ["both", "both, constrained"])
 def test_chains_have_the_joint_law(name, sampler, monkeypatch):
-    monkeypatch.setattr(levels, "FEWEST_STEPS", 20)
-    monkeypatch.setattr(levels, "STEPS_A_NODE", 1)
+    monkeypatch.setattr(base, "FEWEST_STEPS", OFTEN)
+    monkeypatch.setattr(base, "STEPS_A_NODE", 1)
     found = short_run(name, SAMPLERS[sampler])
     assert smallest_p_value(chain_probabilities(found), edges_of(name)) > SMALLEST_P
 
@@ -135,27 +137,18 @@ def swapped_score(target, chain):
     return np.zeros(target.levels.count)
 
 
-def unmoved_scores(sampler, target, chain, level):
-    """Go on with the local scores and the tables of the value before."""
-    chain.level = level
-
-
-@pytest.mark.parametrize(
-    ("module", "attribute", "wrong"),
-    [(levels, "log_posterior_by_level", swapped_score), (levels, "take_level", unmoved_scores)],
-)
-def test_broken_twins_are_noticed(module, attribute, wrong, monkeypatch):
-    monkeypatch.setattr(levels, "FEWEST_STEPS", 20)
-    monkeypatch.setattr(levels, "STEPS_A_NODE", 1)
-    monkeypatch.setattr(module, attribute, wrong)
+def test_values_drawn_from_their_prior_are_noticed(monkeypatch):
+    monkeypatch.setattr(base, "FEWEST_STEPS", OFTEN)
+    monkeypatch.setattr(base, "STEPS_A_NODE", 1)
+    monkeypatch.setattr(levels, "log_posterior_by_level", swapped_score)
     found = short_run("score", samplers.ADR())
     assert smallest_p_value(chain_probabilities(found), edges_of("score")) < 1e-6
 
 
 @pytest.mark.parametrize("sampler", ["regroup", "reversal"])
 def test_moves_that_forget_how_far_their_tables_lag_behind_are_noticed(sampler, monkeypatch):
-    monkeypatch.setattr(levels, "FEWEST_STEPS", 20)
-    monkeypatch.setattr(levels, "STEPS_A_NODE", 1)
+    monkeypatch.setattr(base, "FEWEST_STEPS", OFTEN)
+    monkeypatch.setattr(base, "STEPS_A_NODE", 1)
     monkeypatch.setattr(Target, "shift_between", lambda self, level, other: 0.0)
     found = short_run("odds", SAMPLERS[sampler])
     assert smallest_p_value(chain_probabilities(found), edges_of("odds")) < 1e-5

@@ -20,7 +20,6 @@ from parnidag.kernels.declare import named
 from parnidag.kernels.random import random_state
 from parnidag.kernels.recorder import ChainArrays, RecorderArrays, make_recorder
 from parnidag.kernels.types import Floats, Integers
-from parnidag.samplers.levels import FEWEST_STEPS, STEPS_A_NODE
 from parnidag.space.search_space import SearchSpace
 from parnidag.tables.all_sets import AllSets
 from parnidag.tables.build import DEFAULT_MEMORY, CandidateTables
@@ -28,6 +27,8 @@ from parnidag.target import Target, lay_graph
 
 BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
+STEPS_A_NODE, FEWEST_STEPS = 100, 2000
+"""Iterations between draws of the level: so many that the scores this takes are a small part of the work."""
 Stages = Callable[[str], AbstractContextManager[object]]
 """Announces and times a stage of the set-up: ``with stages("tables"): …``."""
 

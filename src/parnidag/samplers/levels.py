@@ -26,9 +26,6 @@ from parnidag.target import Target, score_anew, score_graph
 if TYPE_CHECKING:
     from parnidag.samplers.base import Chain, Sampler
 
-STEPS_A_NODE, FEWEST_STEPS = 100, 2000
-"""Iterations between draws of the level: so many that the scores this takes are a small part of the work."""
-
 
 def advance_on_levels(sampler: Sampler, target: Target, chain: Chain, steps: int) -> int:
     """Run at most `steps` iterations of a sampler, and draw the level whenever it is time; as `Sampler.advance`."""
