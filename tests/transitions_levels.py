@@ -59,7 +59,7 @@ class Case:
 
     def __init__(self, sampler, learned, power=1.0):
         values, g = reference.small_values(3), G[learned]
-        with mock.patch.object(Beta, "grid", lambda self: FEW_ODDS):
+        with mock.patch.object(Beta, "grid", return_value=FEW_ODDS):
             target = Target.build(Data(values), Gaussian(g=g), PRIOR)  # what all graphs weigh together is left out
         self.sampler = sampler
         self.walks, self.orders = (isinstance(sampler, kind) for kind in (DrawingSampler, samplers.OrderMCMC))
@@ -185,7 +185,7 @@ def without_the_edges(target, chain):
 
 PRODUCTION_LAW = levels.log_posterior_by_level
 BROKEN = {
-    "tables lag behind unnoticed": mock.patch.object(Target, "shift_between", lambda self, level, other: 0.0),
+    "tables lag behind unnoticed": mock.patch.object(Target, "shift_between", return_value=0.0),
     "stale scores": mock.patch.object(levels, "take_level", stale_scores),
     "edges forgotten": mock.patch.object(levels, "log_posterior_by_level", without_the_edges),
     "levels exchanged for nothing": mock.patch.object(
