@@ -14,8 +14,9 @@ from parnidag._version import __version__
 if TYPE_CHECKING:
     from parnidag import metrics, plots, samplers, scores, space
     from parnidag.api import exact, sample
+    from parnidag.data.panel import Panel
     from parnidag.data.table import Data
-    from parnidag.errors import ParnidagError, StoppedWarning
+    from parnidag.errors import MoreLagsWarning, ParnidagError, StoppedWarning
     from parnidag.graphs.graph import Graph, as_graph
     from parnidag.priors.edge_prior import Beta, EdgePrior
     from parnidag.results.compare import compare
@@ -29,6 +30,8 @@ __all__ = [
     "Data",
     "EdgePrior",
     "Graph",
+    "MoreLagsWarning",
+    "Panel",
     "ParnidagError",
     "Posterior",
     "StoppedWarning",
@@ -55,6 +58,8 @@ _load = loader(
         "api.exact",
         "api.sample",
         "data.Data",
+        "data.Panel",
+        "errors.MoreLagsWarning",
         "errors.ParnidagError",
         "errors.StoppedWarning",
         "graphs.graph.Graph",

@@ -44,6 +44,10 @@ class TerminatedError(SystemExit):
         self.reason = reason
 
 
+class MoreLagsWarning(UserWarning):
+    """Rows of a panel still depend on each other, given as much of the past as was asked for."""
+
+
 class StoppedWarning(UserWarning):
     """A run ended early, or something of it could not be written; what there is was returned."""
 

@@ -36,7 +36,7 @@ from parnidag.kernels.joint_gains import binomials, find_joint_gains
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE, REQUIRED, Problem, ScoreTable
 from parnidag.kernels.score_cache import hash_words, local_score, make_scratch
-from parnidag.kernels.types import Floats, int64
+from parnidag.kernels.types import Flags, Floats, Integers, int64
 from parnidag.priors.edge_prior import EdgePrior
 from parnidag.scores.base import Score, table_of
 
@@ -87,6 +87,8 @@ class Target:
     score: Score
     levels: Levels | None = None
     level: int = 0
+    parents_only: Flags | None = None
+    """Nodes without a score, into which no edge leads: the past, and what never changes. None if there are none."""
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in REMEMBERED}
@@ -150,9 +152,12 @@ class Target:
         n = data.n_nodes
         if n > MOST_NODES:
             raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
-        resolved = prior.resolve(data.names)
+        resolved = prior.resolve(data.names, data.rules)
+        parents_only = None if data.rules is None else data.rules.parents_only
         variants = score.variants(n) if isinstance(score, Score) else [score]
         tables = tuple(table_of(variant, data) for variant in variants)
+        if parents_only is not None:
+            tables = tuple(table.without(parents_only) for table in tables)
         offsets = resolved.log_weights - math.log(len(tables)) + np.zeros((len(tables), 1))
         problem = Problem(
             table=tables[0],
@@ -167,7 +172,7 @@ class Target:
             "n_rows": data.n_rows,
             "data": data.describe(),
             "score": score.describe(),
-            "prior": prior.describe(data.names),
+            "prior": prior.describe(data.names, data.rules),
         }
         if data.has_interventions:
             set_rows = data.set_rows()
@@ -175,12 +180,17 @@ class Target:
         levels = Levels(tables, resolved.shifts, offsets) if offsets.size > 1 else None
         if levels is not None:
             settings["learned"] = _learned_values(score, variants, resolved.h)
-        target = Target(data.names, problem, settings, score, levels)
+        target = Target(data.names, problem, settings, score, levels, parents_only=parents_only)
         return target.beginning_at(offsets.size // 2)
 
     @property
     def n_nodes(self) -> int:
         return len(self.names)
+
+    @property
+    def scored(self) -> Integers:
+        """The nodes that have a score: all but those that are parents only."""
+        return np.arange(self.n_nodes) if self.parents_only is None else np.flatnonzero(~self.parents_only)
 
     @property
     def max_parents(self) -> int:

@@ -50,7 +50,7 @@ def read_table(
     if isinstance(frame, nw.DataFrame):
         refuse_names(names, "a table that has its own")
         return read_frame(frame, aside, "", fewest_rows)
-    return _from_array(_as_array(table), names, aside, fewest_rows)
+    return _from_array(as_array(table), names, aside, fewest_rows)
 
 
 def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[Any] | object:
@@ -93,7 +93,7 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     return _assemble(labels, n_rows, array.T, aside)
 
 
-def _as_array(table: object) -> NDArray[Any]:
+def as_array(table: object) -> NDArray[Any]:
     """Make an array of an array-like, keeping masked and absent entries as missing values."""
     if isinstance(table, np.ma.MaskedArray):
         numeric = table.dtype.kind in "fiu"

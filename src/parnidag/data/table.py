@@ -23,6 +23,7 @@ from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Coding, Floats, Integers, Mask
 from parnidag.data.counts import different_rows as different
 from parnidag.data.describing import as_html, describe_levels, describe_mixed, describe_numbers
+from parnidag.data.edge_rules import EdgeRules
 from parnidag.data.gaps import cells_in_words, gaps_of, refuse_gaps, refuse_unlearnable
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
 from parnidag.data.kinds import decide, in_order, look_at, refuse_unknown, taken_for
@@ -142,6 +143,8 @@ class Data:
     _group_of_code: Integers | None = None
     _levels: levels.Levels | None = None
     _standardised: gram.Standardised | None = None
+    rules: EdgeRules | None = None
+    """What the shape of the table says of edges, None if nothing."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 
 from parnidag.kernels.by_address import NO_FUNCTION, call_score
 from parnidag.kernels.jit import kernel
-from parnidag.kernels.problem import ScoreTable
+from parnidag.kernels.problem import UNSCORED, ScoreTable
 from parnidag.kernels.types import Floats, Integers, int64
 
 ONE = int64(1)
@@ -23,6 +23,8 @@ ONE = int64(1)
 def node_score(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
     """Score `node` given its first `count` `parents`, sorted; `factor` is scratch of (their columns + 1) squared."""
     if table.function != NO_FUNCTION:
+        if table.pattern[node] == UNSCORED:
+            return 0.0
         return table.scale * call_score(table.function, node, parents, count, table.content)
     gram = table.gram[table.pattern[node]]
     first = table.first_column

@@ -17,10 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.by_address import NO_FUNCTION
-from parnidag.kernels.types import Bytes, Codes, Floats, Integers, Words, int64
+from parnidag.kernels.types import Bytes, Codes, Flags, Floats, Integers, Words, int64
 
 FORBIDDEN, FREE, REQUIRED = 0, 1, 2
 """What the prior says of an edge."""
+UNSCORED = int64(-1)
+"""The pattern of a node that is a parent only, where the score is a function."""
 
 
 class ScoreTable(NamedTuple):
@@ -56,6 +58,18 @@ class ScoreTable(NamedTuple):
     def widest(self) -> int:
         """The most columns of a parent."""
         return int(np.diff(self.first_column).max())
+
+    def without(self, nodes: Flags) -> ScoreTable:
+        """Return the table of a score that says nothing of some nodes: they are parents only, and their score is 0."""
+        if self.function != NO_FUNCTION:
+            return self._replace(pattern=np.where(nodes, UNSCORED, self.pattern))
+        nothing = np.eye(self.gram.shape[1])[None], np.zeros((1, *self.coefficients.shape[1:]))
+        return self._replace(
+            gram=np.concatenate([self.gram, nothing[0]]),
+            own=np.where(nodes, 1.0, self.own),
+            coefficients=np.concatenate([self.coefficients, nothing[1]]),
+            pattern=np.where(nodes, np.int64(len(self.gram)), self.pattern),
+        )
 
     def tempered(self, temperature: float) -> ScoreTable:
         return self._replace(coefficients=self.coefficients / temperature, scale=self.scale / temperature)

@@ -13,6 +13,7 @@ from scipy.special import betaincinv, expit, logit, logsumexp
 
 from parnidag._util.checks import as_whole, number, whole
 from parnidag._util.text import shorten
+from parnidag.data.edge_rules import EdgeRules
 from parnidag.errors import ParnidagError, PriorError
 from parnidag.graphs.matrices import frame_parts, is_frame, is_zero_one
 from parnidag.graphs.read import read_graph
@@ -154,8 +155,10 @@ class EdgePrior:
     def __hash__(self) -> int:
         return hash((self.h, self.tiers, self.max_parents))
 
-    def resolve(self, names: Sequence[str]) -> ResolvedPrior:
+    def resolve(self, names: Sequence[str], rules: EdgeRules | None = None) -> ResolvedPrior:
         """Work the prior out for the nodes `names`, at least two, in the order of the data.
+
+        `rules` are what the data themselves say of edges, such as which columns are from an earlier time.
 
         Refused with a `PriorError` if a name or an index is unknown, or the constraints contradict one another.
 
@@ -168,6 +171,9 @@ class EdgePrior:
         nodes = Nodes(names)
         forbidden, required = self._masks(nodes)
         late_to_early = nodes.against_tiers(self.tiers)
+        if rules is not None:
+            _refuse_against_rules(required, forbidden, rules, nodes.names)
+            forbidden, required = forbidden | rules.forbidden, required | rules.required
         _refuse_contradictions(required, forbidden, late_to_early, nodes.names)
         max_parents = nodes.size - 1 if self.max_parents is None else min(self.max_parents, nodes.size - 1)
         counts = zip(nodes.names, required.sum(axis=0).tolist(), strict=True)
@@ -206,7 +212,7 @@ class EdgePrior:
     def _extra(self, nodes: Nodes) -> NDArray[np.float64]:
         return nodes.matrix(() if self.log_odds is None else self.log_odds, "log_odds")
 
-    def describe(self, names: Sequence[str]) -> dict[str, Any]:
+    def describe(self, names: Sequence[str], rules: EdgeRules | None = None) -> dict[str, Any]:
         """Give the settings for the nodes `names` in a form that JSON can hold.
 
         The lists of forbidden and of required edges end after `MOST_LISTED_EDGES` pairs; `forbidden_edges` and
@@ -219,7 +225,7 @@ class EdgePrior:
          'tiers': [['a'], ['b']], 'forbidden_by_tiers': 1, 'max_parents': 1, 'log_odds_edges': 0}
         """
         nodes = Nodes(names)
-        resolved = self.resolve(names)
+        resolved = self.resolve(names, rules)
         forbidden, required = self._masks(nodes)
         tiers = [[nodes.names[place] for place in tier] for tier in nodes.places(self.tiers)]
         return {
@@ -343,6 +349,22 @@ def _checked_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _finite(x: object, argument: str, more: str = "") -> float:
     return number(x, argument, what=f"a finite number{more}", error=PriorError)
+
+
+def _refuse_against_rules(
+    required: NDArray[np.bool_], forbidden: NDArray[np.bool_], rules: EdgeRules, names: Sequence[str]
+) -> None:
+    for clash, argument, why in (
+        (required & rules.forbidden, "required", "the data rule out"),
+        (forbidden & rules.required, "forbidden", "the data require"),
+    ):
+        both = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(clash).tolist()]
+        if both:
+            raise PriorError(
+                f"{argument}: {why} {shorten(both)}: earlier and static columns are parents only, and within= and "
+                "autoregression= have their say",
+                argument=argument,
+            )
 
 
 def _refuse_contradictions(
