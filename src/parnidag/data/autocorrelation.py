@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from scipy.special import stdtr
 
 from parnidag.data.columns import Floats, Integers
@@ -37,9 +36,9 @@ def autocorrelation(values: Floats, variables: int, units: Integers, times: Inte
     return correlation, np.minimum(2 * stdtr(spare, -np.abs(t)) * variables, 1.0)
 
 
-def dependent(found: pd.DataFrame) -> list[str]:
+def dependent(found: dict[str, tuple[float, float]]) -> list[str]:
     """Return the variables that still depend on the step before, the surest first."""
-    return found[found["p"] < SURE].sort_values("p", kind="stable")["variable"].tolist()
+    return sorted((name for name, (_, p) in found.items() if p < SURE), key=lambda name: found[name][1])
 
 
 def _standardised(columns: Floats) -> Floats:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from parnidag._util.checks import one_of, whole
 from parnidag._util.text import did_you_mean, number_of, shorten
@@ -209,7 +208,7 @@ class Panel(Data):
         """For each row of the panel its row in the table as given."""
         return self._series.rows[0] if self._kept is None else self._series.rows[0][self._kept]
 
-    def autocorrelation(self) -> pd.DataFrame | None:
+    def autocorrelation(self) -> dict[str, tuple[float, float]] | None:
         """Ask of every variable whether what the past does not explain depends on what it did not explain before.
 
         Each variable is regressed on the whole past and all static columns, and its residual once more with the
@@ -218,23 +217,21 @@ class Panel(Data):
 
         Returns
         -------
-        pandas.DataFrame or None
-            Columns `variable`, `correlation` of the residuals of two steps that follow each other, and `p`, by the t
-            test, times the number of variables. None for classes, and where there are too few rows.
+        dict or None
+            For every variable the correlation of residuals that follow each other, and p by the t test, times the
+            number of variables. None for classes, and where there are too few rows.
         """
         return self._autocorrelation
 
     @cached_property
-    def _autocorrelation(self) -> pd.DataFrame | None:
+    def _autocorrelation(self) -> dict[str, tuple[float, float]] | None:
         if self.kind != "continuous" or self._values is None:
             return None
         units, times = self._series.unit[self.rows], self._series.time[self.rows]
         found = autocorrelation(self.values, len(self.variables), units, times)
-        return (
-            None
-            if found is None
-            else pd.DataFrame({"variable": self.variables, "correlation": found[0], "p": found[1]})
-        )
+        if found is None:
+            return None
+        return {name: (float(r), float(p)) for name, r, p in zip(self.variables, *found, strict=True)}
 
     def describe(self) -> dict[str, Any]:
         within, autoregression = self._model

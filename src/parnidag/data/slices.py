@@ -9,7 +9,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from parnidag._util.checks import whole
 from parnidag._util.text import did_you_mean, shorten
@@ -47,9 +46,11 @@ def frame_of_array(array: np.ndarray[Any, Any], names: Sequence[str] | None) -> 
     for name in (UNIT, TIME):
         if name in frame.columns:
             raise DataError(f"names: {name!r} cannot be the name of a variable of such an array", argument="names")
-    native = frame.to_native().assign(**{UNIT: unit, TIME: time})
-    seen = ~pd.isna(array).all(axis=2).ravel()
-    return nw.from_native(native[seen].reset_index(drop=True), eager_only=True)
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"an array unit × time × variable must hold numbers, got {array.dtype}; pass a table instead")
+    numbers = {name: nw.new_series(name, values, backend="pandas") for name, values in ((UNIT, unit), (TIME, time))}
+    seen = np.flatnonzero(~np.isnan(np.asarray(array, np.float64)).all(axis=2).ravel())
+    return nw.maybe_reset_index(frame.with_columns(**numbers)[seen.tolist()])
 
 
 def frame_of_wide(table: object, slices: int | Mapping[str, Sequence[str]], static: Sequence[str]) -> Frame:
@@ -101,4 +102,4 @@ def _frame(array: np.ndarray[Any, Any], names: Sequence[str] | None) -> Frame:
     given = [f"X{j}" for j in range(array.shape[1])] if names is None else list(names)
     if len(given) != array.shape[1]:
         raise DataError(f"names has {len(given)} entries, but the array has {array.shape[1]} columns")
-    return nw.from_native(pd.DataFrame(array, columns=list(checked_names(given))), eager_only=True)
+    return nw.from_dict(dict(zip(checked_names(given), array.T, strict=True)), backend="pandas")

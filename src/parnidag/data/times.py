@@ -38,7 +38,7 @@ def numbered_units(frame: nw.DataFrame[Any], unit: str | None) -> Integers:
     try:
         values = read_column(column_of(frame, unit, "unit")).values
     except UnreadableError:
-        values = np.array([str(value) for value in frame[unit].to_list()])  # type: ignore[assignment]
+        values = np.array([str(value) for value in frame[unit].to_list()])
     return np.asarray(np.unique(values, return_inverse=True)[1], np.int64)
 
 
@@ -101,10 +101,10 @@ def _of_dates(dates: NDArray[np.datetime64]) -> Floats:
         months = (dates + shift).astype("datetime64[M]")
         beyond = dates + shift - months
         if (beyond == beyond[0]).all() and len(np.unique(months)) > 1:
-            return months.astype(np.int64).astype(np.float64)
-    return (dates - dates.min()).astype(np.int64).astype(np.float64)
+            return np.asarray(months.astype(np.int64), np.float64)
+    return np.asarray((dates - dates.min()).astype(np.int64), np.float64)
 
 
 def _not_numbers(column: nw.Series[Any]) -> NDArray[np.bool_]:
     values = column.to_numpy()
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
+    return np.asarray(np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_))
