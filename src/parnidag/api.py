@@ -268,7 +268,7 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
     if saved is not None:
         is_for_parni = json.loads(saved.facts["identity"]["sampler"])["name"] != "Tempered"
     learns_odds = target.levels is not None and target.levels.shifts.size > 1  # tables for very many values
-    few = not learns_odds and tables_are_affordable(target)
+    few = not learns_odds and target.parents_only is None and tables_are_affordable(target)
     return Tempered() if few and not is_for_parni else PARNI()
 
 
@@ -414,7 +414,7 @@ def exact(
     draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = as_data(data)
-    check_size(table.n_nodes)
+    check_size(table.n_nodes if table.rules is None else int((~table.rules.parents_only).sum()))
     target = _target(table, score, prior)
     answer = add_up_levels(target)
     assert answer is not None

@@ -45,7 +45,7 @@ SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 JOINT_SETS = 20_000
 """Sets of one size that are looked at for what they gain together, for each node."""
 
-REMEMBERED = ("gains", "set_sums", "known_levels", "known_tables", "known_sets")
+REMEMBERED = ("gains", "set_sums", "known_levels", "known_tables", "known_sets", "folded_sums")
 """What a target keeps once it was computed, and does not take along to other processes."""
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from math import comb
-
 from parnidag._util.free_memory import KEPT_FREE, free_bytes
 from parnidag.errors import ParnidagError
-from parnidag.exact_solver.over_levels import Answer, add_up_levels
+from parnidag.exact_solver.folded import count_sets
+from parnidag.exact_solver.over_levels import Answer, add_up_levels, sums_of_sets
 from parnidag.exact_solver.size import MAX_NODES, SECONDS_PER_TERM, bytes_of_sums
 from parnidag.exact_solver.sums import bounded, count_terms
 from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.types import Floats
 from parnidag.scores.custom import OwnScore, PythonScore
-from parnidag.tables.all_sets import AllSets
 from parnidag.target import Target
 
 MOST_SECONDS, MOST_SECONDS_LEARNED = 20.0, 60.0
@@ -24,6 +22,8 @@ USUAL_LEVELS = 3
 """Of these values so many usually matter: the best and its neighbours."""
 CHECK_SECONDS = 7.0
 """What the check of a run may take: 16 discrete columns are within it."""
+WALKS_OF_FOLDED = 3
+"""Where nodes are parents only, all parent sets are scored for the sum, for the edges and for draws."""
 WALKED, FACTORISED, COMPILED, CALLED = 2e-7, 4e-6, 1.2e-5, 3e-4
 """Seconds to score a parent set: in a walk through all sets, by a factorisation of its own, by a compiled function on
 a table of some thousand rows, and by a function in Python."""
@@ -31,13 +31,12 @@ a table of some thousand rows, and by a function in Python."""
 
 def tables_are_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> bool:
     """May the scores of all parent sets be made in so many seconds, at every level that matters, and kept?"""
-    n = target.n_nodes
     if target.levels is not None:
         most_seconds *= MOST_SECONDS_LEARNED / MOST_SECONDS / (2 * levels_that_matter(target))
-    if n > MAX_NODES or not has_room(target):
+    if target.scored.size > MAX_NODES or not has_room(target):
         return False
-    sets = n * sum(comb(n - 1, k) for k in range(min(target.max_parents, n - 1) + 1))
-    return sets * seconds_per_set(target) <= most_seconds
+    times = 1 if target.parents_only is None else WALKS_OF_FOLDED
+    return times * count_sets(target) * seconds_per_set(target) <= most_seconds
 
 
 def levels_that_matter(target: Target) -> int:
@@ -57,8 +56,9 @@ def seconds_per_set(target: Target) -> float:
 
 def has_room(target: Target) -> bool:
     """Does this machine have the memory for the sums of all levels that matter, which the draws of graphs need?"""
-    free = free_bytes() if target.n_nodes >= LARGE else None
-    return free is None or bytes_of_sums(target.n_nodes) * levels_that_matter(target) <= (1.0 - KEPT_FREE) * free
+    nodes = target.scored.size
+    free = free_bytes() if nodes >= LARGE else None
+    return free is None or bytes_of_sums(nodes) * levels_that_matter(target) <= (1.0 - KEPT_FREE) * free
 
 
 def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> Answer | None:
@@ -66,7 +66,7 @@ def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> 
     left = most_seconds if levels_that_matter(target) == 1 else most_seconds * MOST_SECONDS_LEARNED / MOST_SECONDS
     if not tables_are_affordable(target, most_seconds):
         return None
-    first = bounded(AllSets.of(target).sums)
+    first = bounded(sums_of_sets(target))
     if count_terms(first) * SECONDS_PER_TERM > left:
         return None
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from parnidag._util.cores import side_by_side
 from parnidag.exact_solver.draws import BoolArray, draw_graphs
+from parnidag.exact_solver.folded import folded_sums, unfolded_draws, unfolded_probabilities
 from parnidag.exact_solver.size import bytes_of_sums
 from parnidag.exact_solver.sums import Completions, Solution, add_up, bounded
 from parnidag.kernels.types import Floats, Integers
@@ -34,6 +35,16 @@ Place = tuple[int, int]
 """A value of the score's field and one of the odds, by number."""
 
 
+def sums_of_sets(target: Target) -> SetSums:
+    """Return the sums of all parent sets; of scored nodes alone where others are parents only."""
+    if target.parents_only is None:
+        return AllSets.of(target).sums
+    if "folded_sums" not in target.__dict__:
+        target.__dict__["folded_sums"] = folded_sums(target)
+    found: SetSums = target.__dict__["folded_sums"]
+    return found
+
+
 class Bound(NamedTuple):
     """What the sum over all graphs of one level is made from."""
 
@@ -42,9 +53,10 @@ class Bound(NamedTuple):
 
     @staticmethod
     def of(target: Target) -> Bound:
-        sets = AllSets.of(target).sums
+        sets = sums_of_sets(target)
         if target.levels is not None:  # nobody else will ask for these
             target.__dict__.pop("set_sums", None)
+            target.__dict__.pop("folded_sums", None)
         return Bound(sets, bounded(sets))
 
     @property
@@ -64,13 +76,14 @@ class Answer:
     level_probabilities: Floats
     """Of every level; a single 1 if nothing is learned."""
     solutions: dict[int, Solution]
-    """Of the levels that are not negligible."""
+    """Of the levels that are not negligible, over scored nodes."""
+    target: Target
 
     def draw(self, draws: int, seed: int | None) -> tuple[BoolArray, Integers]:
         """Draw graphs exactly and independently, each with the level that it was drawn at."""
         if len(self.solutions) == 1:
-            level, only = next(iter(self.solutions.items()))
-            return draw_graphs(only, draws, seed), np.full(draws, level)
+            level = next(iter(self.solutions))
+            return self._draw_at(level, draws, seed), np.full(draws, level)
         rng = np.random.default_rng(seed)
         known = np.array(list(self.solutions))
         weights = self.level_probabilities[known]
@@ -78,8 +91,14 @@ class Answer:
         graphs = np.zeros((draws, *self.edge_probabilities.shape), np.bool_)
         for level in np.unique(levels):
             places = np.flatnonzero(levels == level)
-            graphs[places] = draw_graphs(self.solutions[level], places.size, int(rng.integers(2**63)))
+            graphs[places] = self._draw_at(level, places.size, int(rng.integers(2**63)))
         return graphs, levels
+
+    def _draw_at(self, level: int, draws: int, seed: int | None) -> BoolArray:
+        graphs = draw_graphs(self.solutions[level], draws, seed)
+        if self.target.parents_only is None:
+            return graphs
+        return unfolded_draws(self.target.at(level), self.solutions[level], graphs, seed)
 
 
 def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool] | None = None) -> Answer | None:
@@ -95,7 +114,7 @@ def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool]
         bound = bounds.pop(place, None) or Bound.of(at(place))
         if may_add_up is not None and not may_add_up(bound.completions, count):
             return None
-        solutions[place] = add_up(bound.sets, bound.completions)
+        solutions[place] = add_up(bound.sets, bound.completions, target.parents_only is not None)
         return solutions[place].log_total + at(place).problem.offset
 
     def over_orders(place: Place) -> float:
@@ -106,8 +125,8 @@ def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool]
         return log
 
     begin: Place = (target.level // shape[1], target.level % shape[1])
-    at_once = int(MOST_AT_ONCE // bytes_of_sums(target.n_nodes))
-    if target.n_nodes >= MANY_NODES and target.levels is not None:
+    at_once = int(MOST_AT_ONCE // bytes_of_sums(target.scored.size))
+    if target.scored.size >= MANY_NODES and target.levels is not None:
         known = _mattering(_explored(over_orders, begin, shape) or {}, NEGLIGIBLE_BY_ORDERS)
         found = side_by_side(lambda k: evidence(known[k], len(known)), len(known), at_once)
         logs = {place: log for place, log in zip(known, found, strict=True) if log is not None}
@@ -128,12 +147,17 @@ def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool]
     return Answer(
         log_total=best + math.log(weights.sum()),
         edge_probabilities=np.sum(
-            [share * solutions[place].edge_probabilities for place, share in zip(places, shares, strict=True)], axis=0
+            [share * _edges(at(place), solutions[place]) for place, share in zip(places, shares, strict=True)], axis=0
         ),
         cancellation=max(solutions[place].cancellation for place in places),
         level_probabilities=by_level.ravel(),
         solutions={place[0] * shape[1] + place[1]: solutions[place] for place in places},
+        target=target,
     )
+
+
+def _edges(target: Target, solution: Solution) -> Floats:
+    return solution.edge_probabilities if target.parents_only is None else unfolded_probabilities(target, solution)
 
 
 def _explored(log_of: Callable[[Place], float | None], begin: Place, shape: Sequence[int]) -> dict[Place, float] | None:

@@ -73,6 +73,8 @@ class Solution:
     """The worst Σ|terms| / |Σ terms| met in an alternating sum: about log10(cancellation) digits were lost there."""
     sets: SetSums
     completions: Completions
+    flow: FloatArray
+    """How fast the log of the sum grows with log α_j(U), at [j, column of U]; empty unless it was asked for."""
 
 
 def solve(log_weights: FloatArray) -> Solution:
@@ -108,15 +110,16 @@ def bounded(sets: SetSums) -> Completions:
     return Completions(sets.sums, log_before, log_after, least, fraction, exponent)
 
 
-def add_up(sets: SetSums, completions: Completions) -> Solution:
+def add_up(sets: SetSums, completions: Completions, with_flow: bool = False) -> Solution:
     cancellation = _sum_completions(completions)
-    expectations = _differentiate(completions)
+    flow = np.zeros(sets.sums.shape if with_flow else (0, 0))
+    expectations = _differentiate(completions, flow)
     # The diagonal holds the probability that a node has some parent set: 1 up to rounding. Dividing by it makes a
     # required edge exactly certain.
     probabilities = np.clip(expectations / np.diag(expectations), 0.0, 1.0)
     np.fill_diagonal(probabilities, 0.0)
     log_total = math.log(completions.fraction[0]) + completions.exponent[0] * LOG_2 + sets.largest.sum()
-    return Solution(float(log_total), probabilities, float(cancellation), sets, completions)
+    return Solution(float(log_total), probabilities, float(cancellation), sets, completions, flow)
 
 
 def _checked_sums(log_weights: FloatArray) -> SetSums:
@@ -200,12 +203,13 @@ def _sum_completions(all_: Completions) -> float:
 
 
 @entry
-def _differentiate(all_: Completions) -> FloatArray:
+def _differentiate(all_: Completions, flow: FloatArray) -> FloatArray:
     """Edge probabilities from the derivatives of log f(V).
 
     Entry [i, j] is Σ_U q_j(U) · (1 − α_j(U∖i) / α_j(U)) with q_j(U) = ∂ log f(V) / ∂ log α_j(U): given U, the last
     factor is the share of the parent sets of j that hold i. Entry [j, j] is Σ_U q_j(U). On the way up, f(S) is
-    collected in units of 2^(exponent of f(V) − exponent of r(S)), since f(S) r(S) never exceeds f(V).
+    collected in units of 2^(exponent of f(V) − exponent of r(S)), since f(S) r(S) never exceeds f(V). The q_j(U) are
+    kept in `flow` unless it is empty.
     """
     n, size = np.int64(all_.sums.shape[0]), np.int64(all_.fraction.size)
     work, shares, expectations, before = make_work(size), np.empty(n), np.zeros((n, n)), np.zeros(size)
@@ -220,6 +224,10 @@ def _differentiate(all_: Completions) -> FloatArray:
             _pass_on(all_, work, (closed, candidates, count), own, before)
             _fold(work.terms, count, candidates, -own / all_.fraction[0], shares)
             _add_expectations(expectations, shares, all_.sums, closed, candidates)
+            if flow.size:
+                for j in range(n):
+                    if (candidates >> j) & 1:
+                        flow[j, column_of(closed, j)] += shares[j]
     return expectations
 
 

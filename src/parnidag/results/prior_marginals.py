@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
+from scipy.special import expit
 
 from parnidag.exact_solver.sums import solve
 from parnidag.graphs.adjacency import Adjacency, arcs_of, topological_order
 from parnidag.kernels.by_address import external
 from parnidag.kernels.dag import ABSENT
-from parnidag.kernels.problem import FREE, REQUIRED, Problem, function_table
+from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED, Problem, function_table
 from parnidag.kernels.score_cache import hash_words
 from parnidag.kernels.types import int64
 from parnidag.samplers.base import Prepared, new_chain
@@ -111,6 +112,9 @@ def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
 def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
     """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out."""
     n = len(status)
+    children = np.flatnonzero((status != FORBIDDEN).any(axis=0))
+    if children.size < n and max_parents >= n - 1:
+        return _with_parents_only(log_odds, status, children)
     off_diagonal = ~np.eye(n, dtype=bool)
     free_odds = log_odds[off_diagonal]
     alike = bool((status[off_diagonal] == FREE).all() and (free_odds == free_odds[0]).all())
@@ -180,6 +184,16 @@ def summed_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floa
         allowed = (members | ~required).all(axis=1) & (~members | required | free).all(axis=1)
         log_weights[j, ~(allowed & (members.sum(axis=1) <= max_parents))] = -math.inf
     return solve(log_weights).edge_probabilities
+
+
+def _with_parents_only(log_odds: Floats, status: Status, children: NDArray[np.int64]) -> Floats:
+    """Return the marginals where some nodes can be no children: their edges close no cycle, and depend on no other."""
+    marginals = np.where(status == FREE, np.clip(expit(log_odds), np.finfo(float).tiny, np.nextafter(1.0, 0.0)), 0.0)
+    marginals[status == REQUIRED] = 1.0
+    if children.size > 1:
+        inside = np.ix_(children, children)
+        marginals[inside] = prior_marginals(log_odds[inside], status[inside], children.size - 1)
+    return np.asarray(marginals)
 
 
 def _impossible(status: Status, max_parents: int) -> NDArray[np.bool_]:
