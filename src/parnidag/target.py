@@ -174,6 +174,8 @@ class Target:
             "score": score.describe(),
             "prior": prior.describe(data.names, data.rules),
         }
+        if parents_only is not None:
+            settings["parents_only"] = [data.names[j] for j in np.flatnonzero(parents_only)]
         if data.has_interventions:
             set_rows = data.set_rows()
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}

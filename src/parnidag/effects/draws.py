@@ -181,7 +181,7 @@ def linear_draws(source: Source, graphs: DrawnGraphs, seed: int) -> LinearDraws:
     family_means = np.empty((len(tables), len(families.parents)))
     for table, score, mean in zip(tables, scores, family_means, strict=True):
         kernels.fit_families(table, families.nodes, families.first, families.parents, factor, dense, score, mean)
-    weights = value_weights(scores, families)
+    weights = value_weights(scores, families, source.scored)
     start = np.cumsum(graphs.edges[graphs.graph_of]) - graphs.edges[graphs.graph_of]
     draws = graphs.index.size
     drawn, noise = np.empty(int(graphs.edges[graphs.graph_of].sum())), np.empty((draws, n))
@@ -203,12 +203,12 @@ def linear_draws(source: Source, graphs: DrawnGraphs, seed: int) -> LinearDraws:
     )
 
 
-def value_weights(scores: Floats, families: Families) -> Floats:
+def value_weights(scores: Floats, families: Families, scored: Integers) -> Floats:
     """Return how probable each learned value is given each graph (graphs × values), from scores (values × families).
 
     Values are equally probable beforehand, and edge odds, learned or not, say nothing of them given the graph.
     """
-    logs = np.stack([score[families.of].sum(axis=1) for score in scores], axis=1)
+    logs = np.stack([score[families.of[:, scored]].sum(axis=1) for score in scores], axis=1)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     weights[weights < NEGLIGIBLE] = 0.0

@@ -11,7 +11,7 @@ from parnidag._util.text import shorten
 from parnidag.data.table import Data, as_data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.problem import ScoreTable
-from parnidag.kernels.types import Floats
+from parnidag.kernels.types import Floats, Integers
 from parnidag.results.record import RunRecord
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import described_score, has_linear_parameters
@@ -27,6 +27,8 @@ class Source:
     score: Score
     variants: tuple[Score, ...]
     """The score with each value that was learned along with the graph; itself alone if none was."""
+    scored: Integers
+    """The nodes that have a score: not those that are parents only."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,7 +78,9 @@ def source_of(record: RunRecord, kept: Data | None, given: object) -> Source:
         variants = tuple(replace(score, **{score.learns: float(value)}) for value in values)  # type: ignore[type-var]
     else:
         variants = (score,)
-    return Source(data, score, variants)
+    parents_only = set(settings.get("parents_only", ()))
+    scored = np.array([j for j, name in enumerate(record.nodes) if name not in parents_only])
+    return Source(data, score, variants, scored)
 
 
 def _data_of(record: RunRecord, kept: Data | None, given: object) -> Data:
