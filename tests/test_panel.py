@@ -86,9 +86,9 @@ def test_gaps_in_arrays_and_missing_cells() -> None:
     array[2, 7] = np.nan  # nothing was seen: a gap
     assert Panel(array, names=NOW).gap_rows == 1
     array[3, 9, 0] = np.nan  # a cell is missing: in its row, and in the past of the next
-    with pytest.raises(parnidag.ParnidagError, match=r"a \(1\), a\[t-1\] \(1\)"):
-        Panel(array, names=NOW)
-    dropped = Panel(array, names=NOW, missing="drop")
+    with pytest.raises(ParnidagError, match=r"a \(1\), a\[t-1\] \(1\)"):
+        Panel(array, names=NOW, missing="refuse")
+    dropped = Panel(array, names=NOW)
     assert dropped.dropped_rows == 2
     seen = array.reshape(-1, 2)
     seen = seen[~np.isnan(seen).all(axis=1)]
@@ -110,6 +110,13 @@ def test_classes_keep_their_levels() -> None:
     assert made.discrete().labels == (("high", "low"), ("False", "True")) * 2
 
 
+def test_static_words_of_two_levels_are_numbers_beside_numbers() -> None:
+    table = simulated().assign(sex=lambda one: np.where(one["unit"].isin(["u1", "u4"]), "f", "m"))
+    made = Panel(table, time="week", unit="unit", static=["sex"])
+    assert (made.kind, made.names[-1]) == ("continuous", "sex")
+    assert set(made.values[:, -1]) == {0.0, 1.0}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -119,6 +126,7 @@ def test_classes_keep_their_levels() -> None:
         ({"static": ["a"]}, "a changes within a unit"),
         ({"unit": None}, "there are two rows at week 0"),
         ({"within": "no"}, "within must be one of"),
+        ({"missing": "impute"}, "missing must be one of"),
         ({"lags": 25}, "no row has 25 steps of its series before it"),
     ],
 )

@@ -20,6 +20,7 @@ from parnidag.data.autocorrelation import SURE, autocorrelation, dependent
 from parnidag.data.columns import Integers, Mask, checked_names, read_column
 from parnidag.data.edge_rules import EdgeRules
 from parnidag.data.interventions import read_interventions
+from parnidag.data.kinds import MOST_LEVELS, look_at
 from parnidag.data.slices import TIME, UNIT, Frame, frame_of_array, frame_of_table, frame_of_wide
 from parnidag.data.summary import FEWEST_ROWS
 from parnidag.data.table import Data
@@ -90,8 +91,14 @@ class Panel(Data):
     autoregression
         Whether a variable acts on itself one step later: ``"allowed"``, ``"required"`` or ``"forbidden"`` (at all
         lags).
-    missing, names, kind
-        As for `Data`, for the columns of the table. A row whose past is missing is left out with ``"drop"``, too.
+    missing
+        ``"drop"``, the default, leaves out every row that has an empty cell, and those whose past has one; ``"refuse"``
+        refuses the table.
+    names
+        Names of the columns of an array.
+    kind
+        ``"continuous"`` or ``"discrete"``. By default a panel is discrete if all its columns can be classes, as for
+        `Data`; else counts and columns of two values count as numbers, too.
     interventions
         As for `Data`, with rows of the table as given: they are interventions on the variables now.
 
@@ -141,6 +148,8 @@ class Panel(Data):
         self.lags = whole(lags, "lags", 1, MOST_LAGS)
         one_of(within, "within", WITHIN, DataError)
         one_of(autoregression, "autoregression", AUTOREGRESSION, DataError)
+        one_of(missing, "missing", (None, "drop", "refuse"), DataError)
+        one_of(kind, "kind", (None, "continuous", "discrete"), DataError)
         if isinstance(table, Data):
             raise DataError("a Panel is made from the table itself, whose rows have times, and not from a Data")
         if isinstance(table, np.ndarray) and table.ndim == 3:
@@ -158,10 +167,12 @@ class Panel(Data):
         series.refuse_changing(frame, self.static_columns, unit)
         places = Places(len(self.variables), self.lags, len(self.static_columns))
         self.rules, self._model = places.rules(within, autoregression), (within, autoregression)
-        self._series, self._frame, self._missing, self._kind = series, frame, missing, kind
+        self._series, self._missing = series, missing or "drop"
+        self._kind = kind or _kind_of(frame, [*self.variables, *self.static_columns])
+        self._frame = _with_numbers(frame, self.static_columns) if self._kind == "continuous" else frame
         self.units, self.first_rows, self.gap_rows = series.units, series.first_rows, series.gap_rows
         mask = self._interventions(interventions, places.n_nodes)
-        super().__init__(self._side_by_side(), missing=missing, kind=kind, interventions=mask)
+        super().__init__(self._side_by_side(), missing=self._missing, kind=self._kind, interventions=mask)
         self._warn()
 
     @classmethod
@@ -362,6 +373,22 @@ def _static(static: Sequence[str], frame: Frame) -> tuple[str, ...]:
             message = f"static: {name!r} is not a column; {did_you_mean(str(name), frame.columns)}"
             raise DataError(message, argument="static")
     return tuple(static)
+
+
+def _kind_of(frame: Frame, names: Sequence[str]) -> str:
+    """Say what a panel is: all classes, or all numbers."""
+    seen = [look_at(*read_column(frame[name])) for name in names]
+    classes = all(one.coding is not None or (one.levels is not None and len(one.levels) <= MOST_LEVELS) for one in seen)
+    return "discrete" if classes else "continuous"
+
+
+def _with_numbers(frame: Frame, static: Sequence[str]) -> Frame:
+    """Return the table with 0 and 1 for static text of two levels, such as a sex; it has no score of its own."""
+    for name in static:
+        values, coding = read_column(frame[name])
+        if coding is not None and len(coding.labels) == 2:
+            frame = frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
+    return frame
 
 
 def _refuse_twice(frame: Frame, rows: Integers, time: str | None, unit: str | None) -> None:
