@@ -112,7 +112,7 @@ def table_draws(source: Source, graphs: DrawnGraphs, seed: int) -> TableDraws:
         families.of, *_count(source, families, arity), arity, np.append(np.int64(0), np.cumsum(arity))
     )
     ess = np.array([float(score.ess) for score in source.variants])  # type: ignore[attr-defined]
-    weights = value_weights(np.array([_scores(counted, families, arity, one) for one in ess]), families)
+    weights = value_weights(np.array([_scores(counted, families, arity, one) for one in ess]), families, source.scored)
     plan = elimination.make_plan(graphs.laid, arity)
     values = draw_values(weights, graphs, seed)
     counts = source.data.row_counts()
