@@ -46,6 +46,7 @@ from parnidag.samplers.base import Sampler
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score, has_linear_parameters
 from parnidag.scores.custom import OwnScore
+from parnidag.scores.listed import Table
 from parnidag.space.read import as_space
 from parnidag.target import Target
 
@@ -100,7 +101,8 @@ def sample(
     data
         A pandas or polars data frame, a pyarrow table, a 2-D array, the path of a CSV or Parquet file, or
         `parnidag.Data`. Rows are observations, columns are the nodes of the graph. Files larger than memory, iterators
-        of batches and Dask data frames are read piece by piece (`Data.from_batches`).
+        of batches and Dask data frames are read piece by piece (`Data.from_batches`). In place of data also local
+        scores, as `scores.Table` or a ``.jkl`` file.
     score
         How well parents explain a node: a score such as `scores.BGe()`, its name, or ``"auto"``, the default:
         `scores.BGe(alpha_w="learn")` for numbers, whose prior scale is learned along with the graph, and
@@ -178,7 +180,7 @@ def sample(
     kept = _path(checkpoint, "checkpoint", "a file, such as run.ckpt")
     wanted = _path(output, "output", "a netCDF file, such as posterior.nc")
     _check_output(wanted, kept)
-    table = as_data(data)
+    table = _table(data)
     target = _target(table, score, prior)
     for_parni = any(option is not None for option in (space, start, tune, thin))
     if sampler is None:
@@ -413,7 +415,7 @@ def exact(
     _check_kinds(score=score, prior=prior)
     draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
-    table = as_data(data)
+    table = _table(data)
     check_size(table.n_nodes if table.rules is None else int((~table.rules.parents_only).sum()))
     target = _target(table, score, prior)
     answer = add_up_levels(target)
@@ -473,8 +475,16 @@ def _check_kinds(**arguments: object) -> None:
             raise ParnidagError(f"{name} must be {wanted}, got the class itself: call it: {value.__name__}()")
 
 
+def _table(data: Any) -> Data:
+    """Return a table as `Data`; files of local scores are read as such."""
+    if isinstance(data, str | os.PathLike) and Path(data).suffix == ".jkl":
+        data = Table.read(data)
+    return as_data(data)
+
+
 def _target(data: Data, score: Score | str | None, prior: EdgePrior | str | None) -> Target:
-    return with_beta_odds(Target.build(data, choose_score(score, data), chosen_prior(prior, score)))
+    chosen = choose_score(score, data)
+    return with_beta_odds(Target.build(data, chosen, chosen_prior(prior, score if isinstance(score, str) else chosen)))
 
 
 def _start_graphs(start: Start, target: Target, chains: int) -> list[Adjacency] | None:

@@ -304,6 +304,13 @@ class Target:
         scratch.family[: family.size] = family
         return float(score_family(self.problem, self.empty_graph(), scratch, int64(node), int64(family.size)))
 
+    def local_scores(self, node: int, offsets: Integers, parents: Integers) -> Floats:
+        """Return the local log target of one node for many parent sets, the k-th parents[offsets[k]:offsets[k + 1]]."""
+        scratch = make_scratch(self.n_nodes, self.n_nodes - 1, 2, self.problem.table.widest)
+        found = np.empty(offsets.size - 1)
+        score_families(self.problem, self.empty_graph(), scratch, int64(node), (offsets, parents), found)
+        return found
+
 
 def _learned_values(score: Any, variants: list[Any], h: tuple[float, ...]) -> dict[str, list[float]]:
     """Return all that each learned value may be, by its name."""
@@ -316,6 +323,20 @@ def score_family(problem: Problem, graph: GraphArrays, scratch: Scratch, node: i
     """Return the local log target of `node` given the first `degree` entries of the scratch array `family`."""
     dag: Dag = open_dag(problem, graph, scratch)
     return local_score(dag, node, degree)
+
+
+@entry
+def score_families(
+    problem: Problem, graph: GraphArrays, scratch: Scratch, node: int, sets: tuple[Integers, Integers], found: Floats
+) -> None:
+    """Write the local log target of a node for every one of many parent sets."""
+    dag: Dag = open_dag(problem, graph, scratch)
+    offsets, parents = sets
+    for k in range(found.size):
+        degree = int64(offsets[k + 1] - offsets[k])
+        for place in range(degree):
+            dag.family[place] = parents[offsets[k] + place]
+        found[k] = local_score(dag, node, degree)
 
 
 @entry

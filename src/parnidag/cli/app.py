@@ -1,4 +1,4 @@
-"""The command line: demo, sample, exact, report, compare, effects and simulate.
+"""The command line: demo, sample, exact, report, compare, effects, scores and simulate.
 
 Words become objects in `options`. Everything heavy is imported inside the commands, so that ``--help`` and a
 mistyped option answer at once.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from parnidag._util.text import number_of, visible
+from parnidag._util.text import name_and_options, number_of, visible
 from parnidag._version import __version__
 from parnidag.cli.options import (
     MaybeWhole,
@@ -334,6 +334,47 @@ def effects(
         outcome_table(posterior, settings_of(do, "--do"), data, output)
     else:
         effect_table(posterior, cause, effect, standardised, data, output)
+    return 0
+
+
+@app.command
+def scores(
+    data: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], metavar="FILE.jkl")],
+    model: ModelOptions = ModelOptions(),  # noqa: B008 (frozen)
+) -> int:
+    """Write the local scores of a table, for other programs: one for each node and set of parents.
+
+    What the prior says of edges is part of them, so their sum over the nodes of a graph is its log posterior, and
+    "parnidag sample FILE.jkl" samples the same posterior; --h 0.5 writes the data's part alone. A value of the score
+    that would be learned along with the graph is the one that suits the best graph found.
+
+    Parameters
+    ----------
+    data
+        The table: a CSV or Parquet file with one column for each node.
+    output
+        Write the scores here, in the format of GOBNILP. --max-parents keeps the file small.
+    """
+    if output.suffix != ".jkl":
+        raise UsageError(f"--output {output}: local scores are written as FILE.jkl")
+    check_writable("--output", output, data)
+
+    from parnidag.priors.edge_prior import chosen_prior
+    from parnidag.scores.listed import Table
+    from parnidag.space.default import at_likeliest
+    from parnidag.target import Target
+
+    table = model.data(data)
+    score = model.chosen_score(table)
+    target = Target.build(table, score, chosen_prior(model.prior(), score))
+    target, chosen = at_likeliest(target, table)
+    written = Table.of(target)
+    written.write(output)
+    say(f"Saved {output}: {number_of(len(written.values), 'parent set')} of {number_of(len(written.names), 'node')}")
+    say(f"Score: {name_and_options({**score.describe(), **chosen})}.")
     return 0
 
 

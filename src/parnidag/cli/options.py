@@ -114,8 +114,20 @@ class ModelOptions:
     def data(self, path: Path) -> Data:
         from parnidag.data.table import Data
 
+        if path.suffix == ".jkl":
+            return self._local_scores(path)
         kind = None if self.kind == "auto" else self.kind
         return Data(path, missing=self.missing, kind=kind, interventions=self.interventions)
+
+    def _local_scores(self, path: Path) -> Data:
+        given = [
+            name for name in ("kind", "missing", "interventions") if getattr(self, name) != getattr(ModelOptions, name)
+        ]
+        if given or self.score != "auto":
+            raise UsageError(f"--{(given or ['score'])[0]} is about a table; {path} holds local scores")
+        from parnidag.scores.listed import Table
+
+        return Table.read(path).as_data()
 
     def chosen_score(self, data: Data) -> Score:
         options: dict[str, str] = {}

@@ -142,6 +142,8 @@ class Data:
     _row_counts: Integers | None = None
     _group_of_code: Integers | None = None
     _levels: levels.Levels | None = None
+    own_score: Any = None
+    """The score of a table that is nothing but local scores."""
     _standardised: gram.Standardised | None = None
     rules: EdgeRules | None = None
     """What the shape of the table says of edges, None if nothing."""
@@ -670,7 +672,9 @@ class Data:
 
 
 def as_data(table: object) -> Data:
-    """Give `table` as a `Data`; one that already is comes back unchanged."""
+    """Give `table` as a `Data`; one that already is comes back unchanged, and objects may know what stands for them."""
+    if hasattr(table, "as_data"):
+        table = table.as_data()
     return table if isinstance(table, Data) else Data(table)
 
 

@@ -242,10 +242,11 @@ class EdgePrior:
 
 
 def chosen_prior(prior: EdgePrior | str | None, score: object) -> EdgePrior:
-    """Return the prior as given, or by its name; with the paper's score its edge odds are the paper's, unless given."""
+    """Return the prior as given, or by its name; some scores bring their edge odds, unless these are given."""
     chosen = EdgePrior() if prior is None else EdgePrior(h="paper") if isinstance(prior, str) else prior
     of_paper = isinstance(score, str) and score.lower() == "paper"
-    return replace(chosen, h="paper") if of_paper and chosen.h is None else chosen
+    usual: Any = "paper" if of_paper else getattr(score, "usual_h", None)
+    return replace(chosen, h=usual) if usual is not None and chosen.h is None else chosen
 
 
 def _listed(mask: NDArray[np.bool_], names: Sequence[str]) -> list[list[str]]:

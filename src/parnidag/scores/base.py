@@ -37,6 +37,8 @@ class Score(ABC):
     """Are there parents that explain a node together, and not at all alone, and is a score quick to compute?"""
     takes_gaps: ClassVar[bool] = False
     """Can tables be scored that have empty cells?"""
+    usual_h: ClassVar[float | None] = None
+    """The edge odds that belong to it, as `EdgePrior.h`, if they are not the usual ones."""
     learns: ClassVar[str] = ""
     """The field that may be "learn", or a tuple of values that are equally probable beforehand, if there is one."""
 

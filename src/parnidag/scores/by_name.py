@@ -23,7 +23,9 @@ NAMES = {
     "spline": "spline.Spline",
 }
 """Word, and home of the class: of every score that has a name. The command line offers these words."""
-load: Any = loader("parnidag.scores", [*dict.fromkeys(NAMES.values()), "custom.Compiled", "custom.PythonScore"])
+load: Any = loader(
+    "parnidag.scores", [*dict.fromkeys(NAMES.values()), "custom.Compiled", "custom.PythonScore", "listed.Table"]
+)
 LINEAR = ("Gaussian", "GPrior", "BGe", "BIC")
 """Classes of scores whose parameters are the coefficients and noise variances of linear regressions."""
 _WORDS = {"none": None, "true": True, "yes": True, "false": False, "no": False}
@@ -35,6 +37,9 @@ def choose_score(score: Score | str | None, data: Data) -> Score:
     ``"paper"`` is `Gaussian(g=10)`; the edge odds that belong to it are chosen where the prior is (`api.sample`).
     """
     if score is None or (isinstance(score, str) and score.lower() == "auto"):
+        if data.own_score is not None:
+            own: Score = data.own_score
+            return own
         if data.needs_cells:
             raise DataError(
                 f"no score suits this table yet ({data.in_words()}); missing='drop' leaves out rows with empty cells, "

@@ -54,6 +54,16 @@ def settled(target: Target, considered: NDArray[np.bool_], seed: int) -> Target:
     return target
 
 
+def at_likeliest(target: Target, data: Data) -> tuple[Target, dict[str, float]]:
+    """Return the target with the values that suit the best graph found in place of learned ones, and these values."""
+    if target.levels is None:
+        return target, {}
+    target = settled(target, default_skeleton(data, target).considered, 0)
+    lists: dict[str, list[float]] = dict(target.settings["learned"])  # type: ignore[call-overload]
+    places = np.unravel_index(target.level, [len(values) for values in lists.values()])
+    return target, {name: values[place] for (name, values), place in zip(lists.items(), places, strict=True)}
+
+
 def pc_fits(data: Data, target: Target) -> bool:
     """Do the tests of PC suit data and score?"""
     return not data.has_interventions and (target.problem.table.walks or data.kind == "discrete")
