@@ -24,6 +24,7 @@ class WithoutRows(Data):
     def __init__(self, names: Sequence[str], score: Any) -> None:
         self.names, self.kind, self.own_score = tuple(names), "local scores", score
         self.n_rows, self.dropped_rows = 0, 0
+        self.kinds = ("local scores",) * len(self.names)
         self._codings, self._targets = (None,) * len(self.names), None
 
     def require_rows(self, what: str) -> None:
