@@ -51,9 +51,7 @@ def test_the_exact_posterior_is_that_of_enumeration(seed):
 @pytest.mark.parametrize("sampler", [PARNI(), PartitionMCMC()])
 def test_chains_have_that_posterior(sampler):
     listed = made_up(np.random.default_rng(5))
-    run = parnidag.sample(
-        scores.Table(listed), sampler=sampler, draws=100, thin=100, chains=12, seed=1, progress=False
-    )
+    run = parnidag.sample(scores.Table(listed), sampler=sampler, draws=100, thin=100, chains=12, seed=1, progress=False)
     assert smallest_p_value(chain_probabilities(run), by_enumeration(listed)) > 1e-4
     listed["b"][()] += 1.0
     assert smallest_p_value(chain_probabilities(run), by_enumeration(listed)) < 1e-4
