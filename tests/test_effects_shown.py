@@ -56,6 +56,18 @@ def test_the_map_shows_means(posterior):
     assert plots.effects(posterior, ax=left) is left
 
 
+def test_the_curve_shows_bands_and_the_chance_of_none(posterior):
+    ax = plots.dose_response(posterior, "soil", "sun", values=[-1.0, 0.0, 2.0])
+    found = posterior.dose_response("soil", "sun", [-1.0, 0.0, 2.0])
+    mean = next(line for line in ax.lines if line.get_linewidth() == 2.0)
+    assert np.allclose(mean.get_ydata(), found.mean)
+    assert f"no effect with probability {found.no_effect:.2g}" in ax.get_title()
+    assert legend_texts(ax) == ["mean", "50 % of the posterior", "90 %", "single draws"]
+    assert clipped_texts(ax.figure) == []
+    _, (left, _) = plt.subplots(1, 2)
+    assert plots.dose_response(posterior, "soil", "sun", ax=left) is left
+
+
 def test_plots_refuse_what_they_cannot_draw(posterior):
     with pytest.raises(parnidag.ParnidagError, match="count must be a whole number"):
         plots.effects(posterior, count=0)

@@ -50,6 +50,12 @@ def effect_table(
     data: Path | None,
     output: Path | None,
 ) -> None:
+    if cause and effect and (posterior.record.settings.get("score") or {}).get("name") == "Spline":
+        found = posterior.dose_response(cause, effect, data=data)
+        say(f"The mean of {effect} if {cause} is set to a value;")
+        say(f"no effect at all with probability {found.no_effect:.3g}.")
+        _show(found.summary(), output, found.notes)
+        return
     effects = posterior.effects(standardised=standardised, data=data)
     table = effects.summary(cause, effect)
     if hasattr(effects, "standardised"):

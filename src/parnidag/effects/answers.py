@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from parnidag._util.checks import number, whole
 from parnidag.effects.asked import Asked, Probability, probability_of
 from parnidag.effects.classes import ClassContrast, ClassEffects, ClassOutcomes
+from parnidag.effects.curves import MOST_DRAWS as MOST_CURVED
+from parnidag.effects.curves import CurveDraws, curve_draws
 from parnidag.effects.direct import coefficient_table
-from parnidag.effects.draws import LinearDraws, drawn_graphs, linear_draws
-from parnidag.effects.nodes import arrays_of, far_away, level_array, levels_set, numbers_set
+from parnidag.effects.dose import DoseResponse
+from parnidag.effects.draws import MOST_DRAWS, LinearDraws, drawn_graphs, linear_draws
+from parnidag.effects.nodes import arrays_of, doses_of, far_away, level_array, levels_set, node_number, numbers_set
 from parnidag.effects.outcomes import Contrast, Outcomes, contrast_of
 from parnidag.effects.source import Source, source_of
 from parnidag.effects.tables import TableDraws, table_draws
@@ -21,6 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from parnidag.results.posterior import Posterior
+
+
+MOST_DOSED = 2000
+"""Draws of a dose-response curve, which asks for each of them many times."""
 
 
 def effects(posterior: Posterior, data: Any, standardised: bool, seed: int | None) -> Effects | ClassEffects:
@@ -89,15 +98,46 @@ def _tables_of(posterior: Posterior, source: Source, seed: int | None) -> TableD
 
 def _simulator(posterior: Posterior, source: Source, seed: int | None) -> Callable[[Mapping[str, float]], Outcomes]:
     """Return what answers an intervention, always with the same draws of graphs and parameters."""
-    linear = _linear_of(posterior, source, seed, "interventions")
+    drawn = _numbers_of(posterior, source, seed)
 
     def run(do: Mapping[str, float]) -> Outcomes:
-        found = linear.set_nodes(*arrays_of(source.names, do))
-        expected, single, given_graph = (values.reshape(*linear.shape, -1) for values in found)
+        found = drawn.set_nodes(*arrays_of(source.names, do))
+        expected, single, given_graph = (values.reshape(*drawn.shape, -1) for values in found)
         notes = far_away(source.data, do)
         return Outcomes(source.names, do, expected, single, given_graph, is_exact(posterior), notes)
 
     return run
+
+
+def _numbers_of(
+    posterior: Posterior, source: Source, seed: int | None, most: int = MOST_DRAWS
+) -> LinearDraws | CurveDraws:
+    """Draw the parameters of relations between numbers, straight or curved."""
+    if source.kind == "curved":
+        graphs = drawn_graphs(posterior.record, min(most, MOST_CURVED))
+        return curve_draws(source, graphs, _seed(posterior, seed))
+    return linear_draws(source, drawn_graphs(posterior.record, most), _seed(posterior, seed))
+
+
+def dose_response(
+    posterior: Posterior, cause: str, effect: str, values: Any, data: Any, seed: int | None
+) -> DoseResponse:
+    source = source_of(posterior.record, posterior.data, data)
+    i, j = node_number(source.names, cause, "cause"), node_number(source.names, effect, "effect")
+    if i == j:
+        raise ParnidagError("effect must be another node than cause", argument="effect")
+    if source.kind == "tables":
+        raise ParnidagError("dose_response is for columns of numbers; intervene sets a class to each of its levels")
+    doses = doses_of(source.data, cause, values)
+    drawn = _numbers_of(posterior, source, seed, MOST_DOSED)
+    answers = [drawn.set_nodes(*arrays_of(source.names, {cause: float(dose)})) for dose in doses]
+    expected, given_graph = (
+        np.stack([answer[place][:, j] for answer in answers], axis=-1).reshape(*drawn.shape, len(doses))
+        for place in (0, 2)
+    )
+    level = float((np.ptp(expected, axis=2) == 0.0).mean())
+    ends = {note for dose in (doses.min(), doses.max()) for note in far_away(source.data, {cause: float(dose)})}
+    return DoseResponse(cause, effect, doses, expected, given_graph, level, is_exact(posterior), tuple(sorted(ends)))
 
 
 def probability(posterior: Posterior, question: Asked, given: Asked | None) -> Probability:
@@ -117,6 +157,9 @@ def _seed(posterior: Posterior, seed: int | None) -> int:
 
 def _linear_of(posterior: Posterior, source: Source, seed: int | None, what: str) -> LinearDraws:
     if source.kind != "linear":
-        reason = {"curved": "relations are curved here", "tables": "columns are classes here"}[source.kind]
+        reason = {
+            "curved": "relations are curved here: dose_response, intervene and contrast follow the curves",
+            "tables": "columns are classes here: effects, intervene and contrast give probabilities",
+        }[source.kind]
         raise ParnidagError(f"{what} are for linear relations, but {reason}")
     return linear_draws(source, drawn_graphs(posterior.record), _seed(posterior, seed))

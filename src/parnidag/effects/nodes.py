@@ -13,6 +13,9 @@ from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.types import Flags, Floats, Integers
 
+STEPS = 25
+"""Values that a cause is set to if none are given."""
+
 
 def node_number(names: tuple[str, ...], name: object, argument: str) -> int:
     """Return the place of a node that is given by its name."""
@@ -78,6 +81,20 @@ def far_away(data: Data, do: Mapping[str, float]) -> tuple[str, ...]:
         if low is not None and high is not None and not low <= value <= high:
             notes.append(f"{name} = {value:g} lies outside the data, which have {low:g} to {high:g}")
     return tuple(notes)
+
+
+def doses_of(data: Data, cause: str, given: object) -> Floats:
+    """Check the values that a cause is to be set to; by default some from the smallest to the largest of the data."""
+    if given is None:
+        column = next(column for column in data.describe()["columns"] if column["name"] == cause)
+        return np.linspace(column["min"], column["max"], STEPS)
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        values = np.zeros((0, 0))
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+        raise ParnidagError(f"values must be a list of numbers, such as [0.0, 1.0, 2.0], got {given!r}")
+    return values
 
 
 def arrays_of(names: tuple[str, ...], do: Mapping[str, float]) -> tuple[Flags, Floats]:

@@ -16,7 +16,7 @@ Examples
 
 from __future__ import annotations
 
-from parnidag.plots.causes import effect_matrix, effects
+from parnidag.plots.causes import dose_response, effect_matrix, effects
 from parnidag.plots.chains import agreement, edge_count, rank, running, trace
 from parnidag.plots.comparison import compare
 from parnidag.plots.graphs import graph
@@ -28,6 +28,7 @@ __all__ = [
     "agreement",
     "calibration",
     "compare",
+    "dose_response",
     "edge_count",
     "effect_matrix",
     "effects",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,6 +38,7 @@ SIGN_MAP = LinearSegmentedColormap.from_list(
 """Lowering in vermillion, raising in blue, white where there is nothing."""
 LARGEST_DOT = 150.0
 """Area of the dot at zero if there is surely no effect."""
+CURVES_SHOWN = 12
 NUMBERS_UP_TO, MOST_MAPPED = 12, 200
 
 
@@ -132,6 +134,53 @@ def _means(found: Effects | ClassEffects) -> Floats:
         return found.mean.to_numpy().copy()
     table = found.largest().pivot(index="cause", columns="effect", values="mean")
     return table.reindex(index=found.nodes, columns=found.nodes).to_numpy().copy()
+
+
+def dose_response(
+    posterior: Posterior,
+    cause: str,
+    effect: str,
+    *,
+    values: Sequence[float] | None = None,
+    data: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the mean of one node for each value that another is set to, with bands of 50 % and 90 % and some draws.
+
+    Parameters
+    ----------
+    cause, effect : str
+        The node that is set, and the one that is looked at.
+    values, data
+        As for `Posterior.dose_response`.
+
+    Examples
+    --------
+    >>> from parnidag import plots, sample, simulate
+    >>> posterior = sample(simulate(nodes=3, edges=3, rows=80, seed=1).values, draws=50, seed=1, progress=False)
+    >>> plots.dose_response(posterior, "X0", "X1").get_xlabel()
+    'X0, set from outside'
+    """
+    need_draws(posterior, "dose_response")
+    found = posterior.dose_response(cause, effect, values, data=data)
+    ax, own = axes_for(ax, (6.4, 4.2))
+    order = np.argsort(found.values, kind="stable")
+    x, curves = found.values[order], found.expected.reshape(-1, len(order))[:, order]
+    low, lower, upper, high = np.quantile(curves, [0.05, 0.25, 0.75, 0.95], axis=0)
+    wide = ax.fill_between(x, low, high, color=BLUE, alpha=0.18, linewidth=0)
+    narrow = ax.fill_between(x, lower, upper, color=BLUE, alpha=0.3, linewidth=0)
+    places = np.linspace(0, len(curves) - 1, min(len(curves), CURVES_SHOWN)).astype(int)
+    lines = ax.plot(x, curves[places].T, color=GREY, linewidth=0.6, alpha=0.6)
+    (mean,) = ax.plot(x, found.mean.to_numpy()[order], color=BLUE, linewidth=2.0)
+    none = f"; no effect with probability {found.no_effect:.2g}" if found.no_effect > 0 else ""
+    describe(
+        ax,
+        f"{short(effect)} if {short(cause)} is set{none}",
+        f"{short(cause)}, set from outside",
+        f"mean of {short(effect)}",
+    )
+    add_legend(ax, own, [mean, narrow, wide, lines[0]], ["mean", "50 % of the posterior", "90 %", "single draws"])
+    return ax
 
 
 def effect_matrix(

@@ -28,7 +28,7 @@ from parnidag.results.verdict import edge_label
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import networkx as nx
     import xarray as xr
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from parnidag.data.table import Data
     from parnidag.effects.asked import Probability
     from parnidag.effects.classes import ClassContrast, ClassEffects, ClassOutcomes
+    from parnidag.effects.dose import DoseResponse
     from parnidag.effects.outcomes import Contrast, Outcomes
     from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
@@ -572,6 +573,38 @@ class Posterior:
         from parnidag.effects import answers
 
         return answers.contrast(self, do, versus, data, seed)
+
+    def dose_response(
+        self,
+        cause: str,
+        effect: str,
+        values: Sequence[float] | None = None,
+        *,
+        data: Any = None,
+        seed: int | None = None,
+    ) -> DoseResponse:
+        """Return the mean of one node for each value that another is set to: a curve, with bands.
+
+        Parameters
+        ----------
+        cause, effect : str
+            The node that is set, and the one that is looked at; columns of numbers.
+        values : sequence of float, optional
+            What the cause is set to; by default 25 values from the smallest to the largest of the data.
+        data, seed
+            As for `effects`. Curves (`scores.Spline`) need the rows of the table, which files do not keep.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1)
+        >>> posterior = parnidag.exact(data.values, score="spline", draws=100, seed=1)
+        >>> posterior.dose_response("X0", "X1", [-1.0, 0.0, 1.0]).summary().shape
+        (3, 6)
+        """
+        from parnidag.effects import answers
+
+        return answers.dose_response(self, cause, effect, values, data, seed)
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 
