@@ -172,6 +172,7 @@ def _in_option_words(text: str) -> str:
         ("an EdgePrior that forbids edges", "--forbid"),
         (", or a larger memory=", ""),
         ("raise tune", "raise --tune"),
+        ("of the run as data=", "of the run with --data"),
     ):
         text = text.replace(ours, theirs)
     return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +14,17 @@ from parnidag.effects.curves import MOST_DRAWS as MOST_CURVED
 from parnidag.effects.curves import CurveDraws, curve_draws
 from parnidag.effects.direct import coefficient_table
 from parnidag.effects.dose import DoseResponse
-from parnidag.effects.draws import MOST_DRAWS, LinearDraws, drawn_graphs, linear_draws
+from parnidag.effects.draws import MOST_DRAWS, DrawnGraphs, LinearDraws, drawn_graphs, linear_draws
+from parnidag.effects.experiments import rank_about, rank_experiments
 from parnidag.effects.nodes import arrays_of, doses_of, far_away, level_array, levels_set, node_number, numbers_set
 from parnidag.effects.outcomes import Contrast, Outcomes, contrast_of
 from parnidag.effects.source import Source, source_of
 from parnidag.effects.tables import TableDraws, table_draws
 from parnidag.effects.totals import Effects
 from parnidag.errors import ParnidagError
+from parnidag.graphs.separation import reaches
+from parnidag.kernels.types import Floats
+from parnidag.scores.by_name import described_score, has_linear_parameters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,6 +142,32 @@ def dose_response(
     level = float((np.ptp(expected, axis=2) == 0.0).mean())
     ends = {note for dose in (doses.min(), doses.max()) for note in far_away(source.data, {cause: float(dose)})}
     return DoseResponse(cause, effect, doses, expected, given_graph, level, is_exact(posterior), tuple(sorted(ends)))
+
+
+def suggest_experiments(
+    posterior: Posterior, about: tuple[str, str] | None, nodes: Sequence[str] | None, data: Any
+) -> pd.DataFrame:
+    names, graphs = posterior.record.nodes, drawn_graphs(posterior.record)
+    if isinstance(nodes, str):
+        raise ParnidagError(f"nodes must be a list of names, got {nodes!r}", argument="nodes")
+    candidates = np.array([node_number(names, name, "nodes") for name in (names if nodes is None else nodes)], int)
+    if about is None:
+        return rank_experiments(names, graphs, candidates)
+    if isinstance(about, str) or len(about) != 2 or about[0] == about[1]:
+        raise ParnidagError(f'about must be a cause and an effect, such as ("x", "y"), got {about!r}', argument="about")
+    i, j = (node_number(names, name, "about") for name in about)
+    return rank_about(names, graphs, candidates, (i, j), _said_of(posterior, graphs, i, j, data))
+
+
+def _said_of(posterior: Posterior, graphs: DrawnGraphs, cause: int, effect: int, data: Any) -> Floats:
+    """Return what each different graph says of an effect: its posterior mean, or else whether there is a path."""
+    score = described_score(posterior.record.settings.get("score") or {})
+    if score is not None and has_linear_parameters(score):
+        source = source_of(posterior.record, posterior.data, data)
+        return linear_draws(source, graphs, 0).mean_effects_of(cause)[:, effect]
+    laid, n = graphs.laid, len(posterior.record.nodes)
+    offsets = np.append(laid.first[:, 0], laid.first[-1, -1])
+    return reaches(n, offsets, (laid.parents * n + graphs.children).astype(np.int32), cause, effect).astype(float)
 
 
 def probability(posterior: Posterior, question: Asked, given: Asked | None) -> Probability:

@@ -606,6 +606,43 @@ class Posterior:
 
         return answers.dose_response(self, cause, effect, values, data, seed)
 
+    def suggest_experiments(
+        self, about: tuple[str, str] | None = None, *, nodes: Sequence[str] | None = None, data: Any = None
+    ) -> pd.DataFrame:
+        """Rank the nodes by what setting one of them, from outside and in many rows, would tell.
+
+        An experiment shows the direction of every edge at its node. What counts is what more observation could not
+        tell: directions that equivalence classes leave open, as far as the stored draws do not know them.
+
+        Parameters
+        ----------
+        about : (str, str), optional
+            A cause and an effect: rank by what is told of this effect instead of the whole graph.
+        nodes : sequence of str, optional
+            The nodes that can be set; all by default.
+        data
+            As for `effects`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each node, the best first: `node`; `bits`, the expected information about directions, or with
+            `about` the `share` of the variance between graphs (of the mean effect; for classes and curves of there
+            being a path) that ends; `open_edges`, how many edges at the node are expected to have an open direction;
+            and `why`, in words.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1)
+        >>> posterior = parnidag.exact(data.values, draws=4000, seed=1)
+        >>> float(posterior.suggest_experiments()["bits"].max().round(1))
+        1.0
+        """
+        from parnidag.effects import answers
+
+        return answers.suggest_experiments(self, about, nodes, data)
+
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 
     def to_datatree(self, min_probability: float = 0.0) -> xr.DataTree:
