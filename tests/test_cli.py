@@ -91,10 +91,10 @@ SAMPLE = ["sample", "data.csv", "--sampler", "mc3"]
 def test_sample_prints_probable_edges_and_says_that_nothing_is_saved(capsys):
     assert cli.run(SAMPLE) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "3 nodes, 2 edges with probability 0.5 or more.",
-        "parent  child  probability   mcse  ess   rhat  evidence",
-        "A       B            0.900  0.010    0  0.010  positive",
-        "B       C            0.600      -    -      -  positive",
+        "3 nodes, 2 pairs joined with probability 0.5 or more.",
+        "parent     child  joined  direction   mcse  ess   rhat  evidence",
+        "A       →  B       1.000       0.90  0.010    0  0.010  positive",
+        "B       –  C       1.000  0.60/0.40      -    -      -  direction open",
         "Converged, as far as can be seen.",
         "- Run longer.",
         "The posterior itself was not saved: add -o posterior.nc to keep it.",
@@ -103,13 +103,13 @@ def test_sample_prints_probable_edges_and_says_that_nothing_is_saved(capsys):
 
 @pytest.mark.usefixtures("calls")
 def test_sample_saves_both_files(table, capsys):
-    assert cli.run([*SAMPLE, "-o", "posterior.nc", "--edges-csv", "edges.csv", "--threshold", "0.95"]) == 0
+    assert cli.run([*SAMPLE, "-o", "posterior.nc", "--edges-csv", "edges.csv", "--threshold", "1"]) == 0
     assert (table.parent / "posterior.nc").read_bytes() == b"netCDF"
     saved = pd.read_csv(table.parent / "edges.csv", index_col="parent")
     np.testing.assert_array_equal(saved.to_numpy(), PROBABILITIES.to_numpy())
     assert list(saved.index) == list(saved.columns) == NODES
     out = capsys.readouterr().out
-    assert "0 edges with probability 0.95" in out
+    assert "2 pairs joined with probability 1 or more" in out
     assert "Saved posterior.nc\nSaved edges.csv\n" in out
     assert "not saved" not in out
 
@@ -125,7 +125,7 @@ def test_interrupted_sampling_is_printed_and_saved(calls, table, capsys):
     calls.result = StubPosterior(interrupted=True)
     assert cli.run([*SAMPLE, "-o", "posterior.nc"]) == 130
     captured = capsys.readouterr()
-    assert "2 edges" in captured.out
+    assert "2 pairs" in captured.out
     assert "interrupted" in captured.err
     assert (table.parent / "posterior.nc").exists()
 
@@ -143,7 +143,7 @@ def test_exact_prints_the_evidence_and_only_the_columns_it_has(calls, capsys):
     calls.result = StubPosterior(log_evidence=-123.456)
     assert cli.run(["exact", "data.csv", "--draws", "5", "--seed", "2", "--g", "3"]) == 0
     out = capsys.readouterr().out
-    assert "parent  child  probability  evidence\n" in out
+    assert "parent     child  joined  direction  evidence\n" in out
     assert "log evidence -123.4560" in out
     _, options = calls[0]
     assert (options["draws"], options["seed"]) == (5, 2)

@@ -49,26 +49,44 @@ def shown(monkeypatch, width, show, *arguments):
 def test_edges_are_aligned_the_most_probable_first_with_dashes_for_unknown_figures(capsys):
     print_edges(summary(), 0.5, nodes=3)
     assert capsys.readouterr().out.splitlines() == [
-        "3 nodes, 2 edges with probability 0.5 or more.",
-        "parent  child  probability   mcse  ess   rhat  evidence",
-        "A       B            0.900  0.010  812  1.002  included",
-        "B       C            0.600      -    -      -  inconclusive",
+        "3 nodes, 2 pairs joined with probability 0.5 or more.",
+        "parent     child  joined  direction   mcse  ess   rhat  evidence",
+        "A       →  B       0.900       0.90  0.010  812  1.002  included",
+        "B       →  C       0.600       0.60      -    -      -  inconclusive",
     ]
+
+
+def test_a_pair_has_one_row_that_says_whether_its_direction_is_open(capsys):
+    back = summary().iloc[[0]].assign(parent="B", child="A", probability=0.09)
+    for share, line in ((0.09, "A       →  B       0.990       0.90"), (0.11, "A       –  B       1.000  0.90/0.11")):
+        print_edges(pd.concat([summary(), back.assign(probability=share)]), 0.95, nodes=3)
+        said = capsys.readouterr().out.splitlines()
+        assert said[0] == "3 nodes, 1 pair joined with probability 0.95 or more."
+        assert said[2].startswith(line)
+        assert said[2].endswith("direction open" if share > 0.1 else "included")
+    even = pd.concat([summary().iloc[[0]].assign(probability=0.5), back.assign(probability=0.5)])
+    print_edges(even, 0.95, nodes=3)
+    assert capsys.readouterr().out.count("0.50/0.50") == 1
+
+
+def test_a_run_that_is_not_believed_shows_no_evidence(capsys):
+    print_edges(summary(), 0.5, 3, believed=False)
+    assert "included" not in capsys.readouterr().out
 
 
 def test_columns_without_any_figure_are_left_out(capsys):
     print_edges(summary().assign(mcse=np.nan, ess=np.nan, rhat=pd.NA), 0.9, nodes=3)
     assert capsys.readouterr().out.splitlines() == [
-        "3 nodes, 1 edge with probability 0.9 or more.",
-        "parent  child  probability  evidence",
-        "A       B            0.900  included",
+        "3 nodes, 1 pair joined with probability 0.9 or more.",
+        "parent     child  joined  direction  evidence",
+        "A       →  B       0.900       0.90  included",
     ]
 
 
 def test_without_probable_edges_there_is_no_table(capsys):
     print_edges(summary(), 0.95, nodes=3)
     assert capsys.readouterr().out.splitlines() == [
-        "3 nodes, 0 edges with probability 0.95 or more.",
+        "3 nodes, 0 pairs joined with probability 0.95 or more.",
         "The most probable: A → B 0.90, B → C 0.60, C → A 0.20. A lower --threshold lists more.",
     ]
     print_edges(summary().head(0), 0.95, nodes=3)
@@ -135,8 +153,7 @@ def test_columns_go_one_by_one_as_the_terminal_narrows(monkeypatch):
     for width in range(80, 20, -1):
         text = shown(monkeypatch, width, print_table, headings, [row])
         dropped += [name for name in headings if name not in text and name not in dropped]
-    # The last column goes together with the long headings, here listed in the order of the columns.
-    assert dropped == ["rhat", "ess", "mcse", "probability", "evidence"]
+    assert dropped == ["rhat", "ess", "mcse", "evidence", "probability"]  # the last is only shortened
 
 
 def test_a_table_of_differences_loses_columns_before_names_are_cut(monkeypatch):

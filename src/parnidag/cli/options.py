@@ -344,7 +344,7 @@ class OutputOptions:
     """Write a report to look at here: one HTML file with the graph, the edges and the diagnostics."""
 
     threshold: float = 0.5
-    """Print the edges at least this probable."""
+    """Print the pairs of nodes that are joined, in either direction, at least this probably."""
 
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False
     """Print nothing but errors."""
@@ -379,7 +379,8 @@ class OutputOptions:
             posterior.report(self.report)
         if self.quiet:
             return
-        print_edges(posterior.summary(min(self.threshold, 0.01)), self.threshold, len(posterior.nodes))
+        believed = posterior.diagnostics().converged is not False
+        print_edges(posterior.summary(min(self.threshold / 2, 0.01)), self.threshold, len(posterior.nodes), believed)
         print_conclusion(posterior)
         for path in filter(None, (None if saved is False else self.output, self.edges_csv, self.report)):
             say(f"Saved {path}")

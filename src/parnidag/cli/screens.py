@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parnidag._util.text import name_and_options, number_of, visible
 from parnidag.errors import ParnidagError
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
     from parnidag.simulation import Simulation
 
-NUMERIC = ("probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
+NUMERIC = ("joined", "direction", "probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
 
 RENAMED = {"forbidden": "forbid", "required": "require"}
 """Arguments of the library whose options have another name."""
+
+TOLD_FROM = 0.9
+"""The direction of an edge counts as told from this share of the probability that the pair is joined."""
 
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
@@ -30,21 +33,47 @@ MOST_LIKELY = 5
 MOST_ROWS = 30
 
 
-def print_edges(summary: pd.DataFrame, threshold: float, nodes: int) -> None:
-    probable = summary[summary["probability"] >= threshold]
-    say(f"{nodes} nodes, {number_of(len(probable), 'edge')} with probability {threshold:g} or more.")
-    if probable.empty:
+def print_edges(summary: pd.DataFrame, threshold: float, nodes: int, believed: bool = True) -> None:
+    """Print a row for each pair of nodes that an edge joins; evidence only of a run that can be believed."""
+    pairs = [pair for pair in _pairs(summary) if pair["joined"] >= threshold]
+    say(f"{nodes} nodes, {number_of(len(pairs), 'pair')} joined with probability {threshold:g} or more.")
+    if not pairs:
         likeliest = summary.head(MOST_LIKELY).itertuples()
         shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest)
         say(f"The most probable: {shown}. A lower --threshold lists more." if shown else "No edge was seen at all.")
         return
-    formats = {"probability": ".3f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
-    known = [name for name in formats if name in probable and probable[name].notna().any()]
-    rows = [
-        [str(row["parent"]), str(row["child"]), *(cell(row[name], formats[name]) for name in known)]
-        for row in probable.to_dict("records")
+    formats = {"mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
+    known = [
+        name for name in formats if name in summary and summary[name].notna().any() and (believed or name != "evidence")
     ]
-    print_table(["parent", "child", *known], rows)
+    rows = [
+        [pair["parent"], pair["arrow"], pair["child"], f"{pair['joined']:.3f}", pair["direction"]]
+        + [cell(pair[name], formats[name]) for name in known]
+        for pair in pairs
+    ]
+    print_table(["parent", "", "child", "joined", "direction", *known], rows)
+
+
+def _pairs(summary: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what is known of each pair of nodes, those that are most probably joined first.
+
+    An arrow stands where one direction has nearly all the probability; else the direction is open, and both are named.
+    """
+    edges = {(str(row["parent"]), str(row["child"])): row for row in summary.to_dict("records")}
+    pairs: list[dict[str, Any]] = []
+    for (parent, child), row in edges.items():
+        back = float(edges.get((child, parent), {}).get("probability", 0.0))
+        there = float(row["probability"])
+        if back > there or (back == there and (child, parent) in edges and child < parent):
+            continue
+        told = there >= TOLD_FROM * (there + back)
+        pairs.append(
+            {str(name): value for name, value in row.items()}
+            | {"parent": parent, "child": child, "joined": min(there + back, 1.0)}
+            | {"arrow": "→" if told else "–", "direction": f"{there:.2f}" if told else f"{there:.2f}/{back:.2f}"}
+            | ({} if told else {"evidence": "direction open"})
+        )
+    return sorted(pairs, key=lambda pair: -pair["joined"])
 
 
 def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
@@ -224,7 +253,7 @@ def _that_fit(headings: list[str], widths: list[int], width: int) -> tuple[list[
     """Choose the columns, and shorten their headings, for a terminal of this width."""
     shown = list(range(len(headings)))
     # What a narrow terminal loses, in this order.
-    for dropped in ("in MC errors", "difference", "rhat", "ess", "mcse", "evidence"):
+    for dropped in ("in MC errors", "difference", "rhat", "ess", "mcse", "evidence", "direction"):
         if sum(widths[k] + 2 for k in shown) <= width:
             return shown, headings
         shown = [k for k in shown if headings[k] != dropped]
