@@ -17,7 +17,8 @@ from parnidag import plots
 from parnidag.errors import ParnidagError
 from parnidag.plots._axes import PALETTE, PROBABILITY_MAP, colour_of, line_of, marker_of, short
 
-OF_FEW = ("learned", "effects", "effect_matrix", "dose_response")  # tests/test_learned.py, test_effects_shown.py
+OF_TIME = ("impulse", "lags", "rolled", "slices")  # tests/test_panel_results.py
+OF_FEW = ("learned", "effects", "effect_matrix", "dose_response", *OF_TIME)  # test_learned.py, test_effects_shown.py
 NAMES = tuple(name for name in plots.__all__ if name not in OF_FEW)
 
 

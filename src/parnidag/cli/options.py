@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import tempfile
+import warnings
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from cyclopts import Group, Parameter, Token
 
 from parnidag._util.files import why_not_readable, why_not_writable
 from parnidag.cli.screens import UsageError, print_conclusion, print_edges, say
+from parnidag.errors import MoreLagsWarning
 from parnidag.samplers.by_name import NAMES as SAMPLERS
 from parnidag.samplers.by_name import named_sampler
 from parnidag.scores.by_name import NAMES as SCORES
@@ -103,25 +105,56 @@ class ModelOptions:
     """Whether columns are measurements or classes. "auto" takes text, and whole numbers with at most 10 values in every
     column, for classes."""
 
-    missing: Literal["impute", "drop", "refuse"] = "impute"
+    missing: Literal["impute", "drop", "refuse"] | None = None
     """What to do about empty cells: draw them along with the graphs, drop the rows that have one, or refuse the
-    data."""
+    data. Default: impute, and drop for a panel."""
 
     interventions: Annotated[str | None, Parameter(metavar="COLUMN")] = None
     """The column that says which nodes were set by the experimenter in a row (several with ";" between, empty for
     none); it is not a node."""
 
-    def data(self, path: Path) -> Data:
-        from parnidag.data.table import Data
+    time: Annotated[str | None, Parameter(metavar="COLUMN")] = None
+    """The column that says when a row was observed: the table is a panel, and the past acts on the present."""
 
+    unit: Annotated[str | None, Parameter(metavar="COLUMN")] = None
+    """With --time or --lags: the column that says whose series a row belongs to. Default: one series."""
+
+    lags: MaybeWhole = None
+    """With --time, or for rows in the order of time: how many steps back causes may lie. Default with --time: 1."""
+
+    static: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="COLUMN")] = ()
+    """A column that never changes within a unit of a panel: a parent only. Repeatable."""
+
+    within: Literal["allowed", "none"] | None = None
+    """Whether variables of a panel act on each other at the same time, too. Default: allowed."""
+
+    def data(self, path: Path) -> Data:
         if path.suffix == ".jkl":
             return self._local_scores(path)
         kind = None if self.kind == "auto" else self.kind
-        return Data(path, missing=self.missing, kind=kind, interventions=self.interventions)
+        given: dict[str, Any] = {"missing": self.missing, "kind": kind, "interventions": self.interventions}
+        if self.time is None and self.lags is None:
+            for option in ("unit", "static", "within"):
+                if getattr(self, option):
+                    raise UsageError(f"--{option} belongs to a panel: name its times with --time, or give --lags")
+            from parnidag.data.table import Data
+
+            return Data(path, **given)
+        from parnidag.data.panel import Panel
+
+        lags, within = 1 if self.lags is None else self.lags, self.within or "allowed"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", MoreLagsWarning)
+            panel = Panel(path, time=self.time, unit=self.unit, lags=lags, static=self.static, within=within, **given)
+        for warning in caught:
+            say(f"Note: {str(warning.message).replace('lags=', '--lags ')}.")
+        return panel
 
     def _local_scores(self, path: Path) -> Data:
         given = [
-            name for name in ("kind", "missing", "interventions") if getattr(self, name) != getattr(ModelOptions, name)
+            name
+            for name in ("kind", "missing", "interventions", "time", "unit", "lags", "static", "within")
+            if getattr(self, name) != getattr(ModelOptions, name)
         ]
         if given or self.score != "auto":
             raise UsageError(f"--{(given or ['score'])[0]} is about a table; {path} holds local scores")

@@ -166,7 +166,8 @@ class Panel(Data):
         series = Series.of(frame, time, unit, self.lags)
         series.refuse_changing(frame, self.static_columns, unit)
         places = Places(len(self.variables), self.lags, len(self.static_columns))
-        self.rules, self._model = places.rules(within, autoregression), (within, autoregression)
+        self.rules = places.rules(within, autoregression)
+        self._told_of_time = time, unit, within, autoregression
         self._series, self._missing = series, missing or "drop"
         self._kind = kind or _kind_of(frame, [*self.variables, *self.static_columns])
         self._frame = _with_numbers(frame, self.static_columns) if self._kind == "continuous" else frame
@@ -245,7 +246,7 @@ class Panel(Data):
         return {name: (float(r), float(p)) for name, r, p in zip(self.variables, *found, strict=True)}
 
     def describe(self) -> dict[str, Any]:
-        within, autoregression = self._model
+        time, unit, within, autoregression = self._told_of_time
         found = self._autocorrelation
         past = {
             "variables": list(self.variables),
@@ -254,6 +255,8 @@ class Panel(Data):
             "units": self.units,
             "first_rows": self.first_rows,
             "gap_rows": self.gap_rows,
+            "time": time,
+            "unit": unit,
             "within": within,
             "autoregression": autoregression,
             "autocorrelated": None if found is None else dependent(found),

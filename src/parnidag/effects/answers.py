@@ -16,6 +16,8 @@ from parnidag.effects.direct import coefficient_table
 from parnidag.effects.dose import DoseResponse
 from parnidag.effects.draws import MOST_DRAWS, DrawnGraphs, LinearDraws, drawn_graphs, linear_draws
 from parnidag.effects.experiments import rank_about, rank_experiments
+from parnidag.effects.impulse import ImpulseResponses
+from parnidag.effects.impulse import impulse_responses as follow
 from parnidag.effects.nodes import arrays_of, doses_of, far_away, level_array, levels_set, node_number, numbers_set
 from parnidag.effects.outcomes import Contrast, Outcomes, contrast_of
 from parnidag.effects.source import Source, source_of
@@ -24,6 +26,7 @@ from parnidag.effects.totals import Effects
 from parnidag.errors import ParnidagError
 from parnidag.graphs.separation import reaches
 from parnidag.kernels.types import Floats
+from parnidag.results.dynamics import Slices
 from parnidag.scores.by_name import described_score, has_linear_parameters
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_DOSED = 2000
 """Draws of a dose-response curve, which asks for each of them many times."""
+MOST_STEPS = 10_000
+"""Of an impulse response."""
 
 
 def effects(posterior: Posterior, data: Any, standardised: bool, seed: int | None) -> Effects | ClassEffects:
@@ -98,6 +103,15 @@ def _class_outcomes(posterior: Posterior, tables: TableDraws, do: Mapping[str, s
 
 def _tables_of(posterior: Posterior, source: Source, seed: int | None) -> TableDraws:
     return table_draws(source, drawn_graphs(posterior.record), _seed(posterior, seed))
+
+
+def impulse_responses(
+    posterior: Posterior, cause: str, steps: int, standardised: bool, data: Any, seed: int | None
+) -> ImpulseResponses:
+    slices = Slices.of(posterior.record.settings, "impulse_responses")
+    whole(steps, "steps", 0, MOST_STEPS)
+    linear = _linear_of(posterior, source_of(posterior.record, posterior.data, data), seed, "impulse responses")
+    return follow(linear, slices, cause, steps, standardised)
 
 
 def _simulator(posterior: Posterior, source: Source, seed: int | None) -> Callable[[Mapping[str, float]], Outcomes]:

@@ -7,6 +7,7 @@ the data: graph and value together then have their joint posterior, as they had 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class DrawnGraphs:
         """The number of edges of each graph."""
         return np.asarray(self.laid.first[:, -1] - self.laid.first[:, 0])
 
-    @property
+    @cached_property
     def children(self) -> Integers:
         """The child of every slot."""
         n = self.laid.order.shape[1]

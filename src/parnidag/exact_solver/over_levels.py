@@ -146,8 +146,8 @@ def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool]
         by_level[place] = share
     return Answer(
         log_total=best + math.log(weights.sum()),
-        edge_probabilities=np.sum(
-            [share * _edges(at(place), solutions[place]) for place, share in zip(places, shares, strict=True)], axis=0
+        edge_probabilities=np.minimum(
+            sum(share * _edges(at(place), solutions[place]) for place, share in zip(places, shares, strict=True)), 1.0
         ),
         cancellation=max(solutions[place].cancellation for place in places),
         level_probabilities=by_level.ravel(),

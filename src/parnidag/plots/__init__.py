@@ -22,6 +22,7 @@ from parnidag.plots.comparison import compare
 from parnidag.plots.graphs import graph
 from parnidag.plots.maps import heatmap
 from parnidag.plots.prior import evidence, learned, prior_posterior
+from parnidag.plots.time import impulse, lags, rolled, slices
 from parnidag.plots.truth import calibration, roc, shd_threshold
 
 __all__ = [
@@ -35,11 +36,15 @@ __all__ = [
     "evidence",
     "graph",
     "heatmap",
+    "impulse",
+    "lags",
     "learned",
     "prior_posterior",
     "rank",
     "roc",
+    "rolled",
     "running",
     "shd_threshold",
+    "slices",
     "trace",
 ]

@@ -33,6 +33,8 @@ _BOX_HEIGHT = 0.4
 _PADDING = 0.14
 _SIDE_STEP = 0.16
 """How far the two directions of an edge keep from their common line."""
+_RING = 0.2
+"""Half the height of a ring from a node to itself."""
 _UNIT_INCHES = 0.55
 """Distance between layers in a figure of our own: names then have the usual size."""
 _SMALLEST, _LARGEST = np.array([4.6, 3.0]), np.array([26.0, 26.0])
@@ -97,6 +99,49 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
     mappable = ScalarMappable(Normalize(0.0, 1.0), EDGE_MAP)
     ax.figure.colorbar(mappable, ax=ax, label="edge probability", shrink=0.6, aspect=25, fraction=0.04, pad=0.02)
     return ax
+
+
+def draw_rolled(names: list[str], by_lag: Floats, threshold: float, count: int, ax: Axes | None) -> Axes:
+    """Draw a graph whose edges carry their lags (lag × from × to); the first `count` nodes may act on themselves."""
+    largest = by_lag.max(axis=0)
+    shown = largest >= threshold
+    loops = np.flatnonzero(shown.diagonal())
+    np.fill_diagonal(shown, False)
+    sizes = np.column_stack([_widths(names), np.full(len(names), _BOX_HEIGHT)])
+    layout = _stretched(layered(shown, weights=largest, widths=sizes[:, 0] + 2 * _RING), sizes)
+    low, high = _extent(layout, sizes + 2 * _RING)
+    ax, _ = axes_for(
+        ax, tuple(np.clip((high - low) * _UNIT_INCHES + _BESIDE, _SMALLEST, _LARGEST).tolist()), square=True
+    )
+    scaled = _Scaled(ax, 1.0 if len(names) <= 40 else 0.6)
+
+    def lags_of(i: int, j: int) -> str:
+        return ", ".join(str(lag) for lag in np.flatnonzero(by_lag[:, i, j] >= threshold))
+
+    for i, j in np.argwhere(shown).tolist():
+        path = edge_path(layout, sizes, i, j, bool(shown[j, i]))
+        scaled.arrow(path, float(largest[i, j]))
+        if i < count:
+            scaled.label(_point_along(path, 0.4 if shown[j, i] else 0.5), lags_of(i, j))
+    for node in loops.tolist():
+        ring = layout.xy[node] + np.array([sizes[node, 0] / 2, 0.0])
+        scaled.arrow(_ring(ring), float(largest[node, node]))
+        scaled.label(ring + np.array([2.1 * _RING, 0.0]), lags_of(node, node))
+    for place, size, name in zip(layout.xy, sizes, names, strict=True):
+        scaled.node(place, size, name)
+    scaled.resize(_UNIT_INCHES * 72.0)
+    ax.add_artist(scaled)
+    ax.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]))
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_axis_off()
+    return ax
+
+
+def _ring(side: Floats) -> Path:
+    """Return a way out of the right side of a box and back to it."""
+    out, half = 2.2 * _RING, 0.55 * _RING
+    points = side + np.array([[0.0, -half], [out, -2.2 * half], [out, 2.2 * half], [0.02, half]])
+    return Path(points, [Path.MOVETO] + [Path.CURVE4] * 3)
 
 
 def _widths(names: list[str]) -> Floats:
@@ -196,7 +241,10 @@ class _Scaled(Artist):
         self._arrows.append((patch, self._weight * (0.015 + 0.045 * probability)))
 
     def number(self, place: Floats, probability: float) -> None:
-        text = self._ax.text(place[0], place[1], f"{probability:.2f}", ha="center", va="center", color=INK, zorder=4)
+        self.label(place, f"{probability:.2f}")
+
+    def label(self, place: Floats, words: str) -> None:
+        text = self._ax.text(place[0], place[1], words, ha="center", va="center", color=INK, zorder=4)
         text.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
         text.set_in_layout(False)
         self._texts.append((text, 0.75 * _FONT))

@@ -19,6 +19,7 @@ from parnidag.report.facts import as_script, page_data
 from parnidag.report.figures import figures
 from parnidag.report.names import label, shown_name
 from parnidag.report.settings import column_table, reproducing_call, setting_groups
+from parnidag.report.time import time_view
 from parnidag.report.words import answer, banner, chain_table, readings
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
     return {
         "title": heading,
         "version": __version__,
-        "answer": answer(posterior.edge_probabilities.to_numpy(), settings.get("n_rows")),
+        "answer": answer(
+            posterior.edge_probabilities.to_numpy(), settings.get("n_rows"), (settings.get("data") or {}).get("panel")
+        ),
         "banner": banner(posterior),
         "exact": exact,
         "drawn": bool(record.graph_index.size),
@@ -87,6 +90,7 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
         "data_script": Markup(as_script(data)),
         "columns": [(name, *COLUMN_HEADINGS[name]) for name in columns],
         "rows": [dict(zip(data["columns"], row, strict=True)) for row in data["edges"][:ROWS_WITHOUT_SCRIPT]],
+        "time": time_view(posterior),
         "figures": [(figure, Markup(figure.svg)) for figure in figures(record, edge_names)],
         "readings": readings(diagnostics, len(record.batch_iterations)),
         "chain_heads": chain_heads,

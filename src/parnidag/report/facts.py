@@ -61,6 +61,7 @@ def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
     drawing = picture(names, probabilities, consensus)
     drawn = bool(posterior.record.graph_index.size)
     small = len(names) <= MOST_NODES_OF_MATRICES
+    of_time = "parents_only" in posterior.record.settings  # directions that time gives are no matter of a class
     return {
         "title": title,
         "file": "parnidag",
@@ -72,7 +73,7 @@ def page_data(posterior: Posterior, title: str) -> dict[str, Any]:
         **edge_rows(posterior, listing.floor),
         "unsettled": np.argwhere(np.triu(unsettled(probabilities))).tolist(),
         "open": np.argwhere(np.triu(left_open(probabilities))).tolist(),
-        **(_class_rows(posterior, listing) if drawn else {"classes": [], "unlisted_class": ""}),
+        **(_class_rows(posterior, listing) if drawn and not of_time else {"classes": [], "unlisted_class": ""}),
         **drawing,
         "order": heat_order(consensus, np.array(drawing["places"])),
         "matrix": packed(probabilities) if small else None,

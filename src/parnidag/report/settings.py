@@ -167,13 +167,22 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
 def _data_line(settings: dict[str, Any]) -> str:
     data = dict(settings.get("data") or {})
     given = ['"data.csv"']
+    past = data.get("panel")
+    if past is not None:
+        given += [f"{name}={past[name]!r}" for name in ("time", "unit") if past[name] is not None]
+        given += [f"lags={past['lags']}", *([f"static={past['static']!r}"] if past["static"] else [])]
+        given += [f"{name}={past[name]!r}" for name in ("within", "autoregression") if past[name] != "allowed"]
     if data.get("kind"):
         given.append(f'kind="{data["kind"]}"')
     if data.get("kinds_told"):
         given.append(f"kinds={data['kinds_told']!r}")
-    if data.get("dropped_rows") and not any(column.get("empty") for column in data.get("columns") or []):
+    if (
+        past is None
+        and data.get("dropped_rows")
+        and not any(column.get("empty") for column in data.get("columns") or [])
+    ):
         given.append('missing="drop"')
-    table = f"parnidag.Data({', '.join(given)})" if len(given) > 1 else given[0]
+    table = f"parnidag.{'Data' if past is None else 'Panel'}({', '.join(given)})" if len(given) > 1 else given[0]
     return f"    {table}," + ("  # with the same interventions" if settings.get("interventions") else "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +50,10 @@ class Reading:
     mark: str = ""
 
 
-def answer(probabilities: NDArray[np.float64], rows: int | None) -> str:
+def answer(probabilities: NDArray[np.float64], rows: int | None, past: dict[str, Any] | None = None) -> str:
     size = number_of(len(probabilities), "variable")
+    if past is not None:
+        size = f"{number_of(len(past['variables']), 'variable')} with {number_of(past['lags'], 'lag')}"
     if rows is not None:
         size += f", {number_of(rows, 'row')}"
     surely = np.maximum(probabilities, probabilities.T) >= SURE_FROM

@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from parnidag._util.checks import number, one_of
+from parnidag._util.checks import number, one_of, whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
 from parnidag.graphs.graph import Graph, as_graph
 from parnidag.results import summaries
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
+from parnidag.results.dynamics import Slices
 from parnidag.results.edge_table import edge_table
 from parnidag.results.learned import learned_table
 from parnidag.results.notebook import as_html
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from parnidag.effects.asked import Probability
     from parnidag.effects.classes import ClassContrast, ClassEffects, ClassOutcomes
     from parnidag.effects.dose import DoseResponse
+    from parnidag.effects.impulse import ImpulseResponses
     from parnidag.effects.outcomes import Contrast, Outcomes
     from parnidag.effects.totals import Effects
     from parnidag.space import SearchSpace
@@ -642,6 +644,74 @@ class Posterior:
         from parnidag.effects import answers
 
         return answers.suggest_experiments(self, about, nodes, data)
+
+    # ── over time ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def summary_graph(self, threshold: float = 0.5) -> nx.MultiDiGraph:
+        """Return which variable acts on which, and after how many steps, of a result over a `Panel`.
+
+        Parameters
+        ----------
+        threshold : float, default 0.5
+            Smallest probability of an edge that is shown, above 0 and at most 1.
+
+        Returns
+        -------
+        networkx.MultiDiGraph
+            An edge for each lag, the key, with attributes `lag` (0 within a time) and `probability`. A variable that
+            depends on its own past has an edge to itself. Nodes have an attribute `static`.
+        """
+        number(threshold, "threshold", above=0, most=1)
+        return Slices.of(self._record.settings, "summary_graph").rolled(self._probabilities, threshold)
+
+    def lag_probabilities(self) -> pd.DataFrame:
+        """Tabulate, for a result over a `Panel`, how probable it is that one variable acts on another at each lag.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows are pairs of variables (`parent`, `child`), the surest first; columns are lags, 0 within a time.
+        """
+        slices = Slices.of(self._record.settings, "lag_probabilities")
+        pairs, values = slices.by_pair(self._probabilities)
+        index = pd.MultiIndex.from_tuples(pairs, names=["parent", "child"])
+        return pd.DataFrame(values, index=index, columns=pd.RangeIndex(values.shape[1], name="lag"))
+
+    def unroll(self, steps: int, graph: Any = None) -> Graph:
+        """Return the graph over several times, with nodes such as ``glucose[3]``, of a result over a `Panel`.
+
+        Parameters
+        ----------
+        steps : int
+            How many times; the first have no past.
+        graph
+            The graph over the nodes of the panel to roll out, in any form that `as_graph` takes; the consensus graph by
+            default.
+        """
+        slices = Slices.of(self._record.settings, "unroll")
+        whole(steps, "steps", 1)
+        chosen = self.consensus_graph() if graph is None else as_graph(graph, self._record.nodes)
+        return slices.unrolled(chosen.adjacency, self._probabilities, steps)
+
+    def impulse_responses(
+        self, cause: str, steps: int = 10, *, standardised: bool = False, data: Any = None, seed: int | None = None
+    ) -> ImpulseResponses:
+        """Return how all variables respond over time if one is set a unit higher once, of a result over a `Panel`.
+
+        Parameters
+        ----------
+        cause : str
+            The variable that is set.
+        steps : int, default 10
+            How many steps to follow it.
+        standardised : bool, default False
+            Whether to count in standard deviations.
+        data, seed
+            As for `effects`, whose assumptions hold here too.
+        """
+        from parnidag.effects import answers
+
+        return answers.impulse_responses(self, cause, steps, standardised, data, seed)
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 
