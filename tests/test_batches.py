@@ -265,7 +265,6 @@ MISTAKES = {
     "few rows": (frame()[:2], {}),
     "no rows": (frame()[:0], {}),
     "text in a continuous table": (changed(praf=["x", "y"] * 20), {"kind": "continuous"}),
-    "a word among numbers": (changed(praf=["1.5", "2.25", "2.5", "1.75"] * 9 + ["n.d."] + ["1.5"] * 3), {}),
     "fractions as classes": (frame(), {"kind": "discrete"}),
     "dates": (changed(praf=pd.date_range("2020-01-01", periods=40)), {}),
     "one column": (frame()[["praf"]], {}),

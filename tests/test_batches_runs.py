@@ -216,7 +216,7 @@ def test_files_with_targets_holes_and_categories(tmp_path, small_batches):
 def test_words_late_in_a_text_file_make_a_column_text_from_its_first_row_on(tmp_path, small_batches, word):
     given = classes().astype({"b": str, "c": str})
     given.loc[given.index % 3 == 0, "b"] = "1.50"
-    given.loc[250, "b"], given.loc[320, "c"] = word, word
+    given.loc[250:, "b"], given.loc[320:, "c"] = word, word
     path = write(given, tmp_path / "table.csv")
     data = Data.from_batches(path)
     assert "1.50" in data.discrete().labels[1]

@@ -94,3 +94,46 @@ def test_moves_reach_the_result_end_to_end(table, capsys):
     posterior = parnidag.load(table.parent / "posterior.nc")
     assert posterior.settings["sampler"]["moves"] == {"adr": 0.5, "exchange": 0.5}
     assert set(posterior.diagnostics().move_acceptance) == {"add", "delete", "reverse", "exchange"}
+
+
+def mixed_file(tmp_path):
+    rng = np.random.default_rng(1)
+    columns = {"patient, id": [f"p{k}" for k in range(60)], "when": ["2020-01-31", "2020-02-01"] * 30}
+    columns |= {"stage": rng.choice(["low", "mid", "high"], 60), "visits": rng.integers(0, 5, 60)}
+    path = tmp_path / "patients.csv"
+    pd.DataFrame(columns | {"weight": rng.normal(size=60)}).to_csv(path, index=False)
+    return path
+
+
+def test_words_say_what_columns_are_and_which_are_nodes(tmp_path, calls):
+    path = mixed_file(tmp_path)
+    chosen = ["--drop", '"patient, id",when', "--kind", "stage=low<mid<high", "--kind", "visits=number"]
+    assert cli.run(["sample", str(path), *chosen, "--score", "bge"]) == 0
+    data = calls[0][0]
+    assert (data.names, data.kinds) == (("stage", "visits", "weight"), ("ordinal", "number", "number"))
+    assert data.describe()["columns"][0]["kind"] == "ordinal"
+    columns = ["--columns", "visits,weight", "--kind", "continuous", "--missing", "refuse"]
+    assert cli.run(["sample", str(path), *columns]) == 0
+    assert (calls[1][0].names, calls[1][0].kind) == (("visits", "weight"), "continuous")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            [],
+            "columns of dates or times: when ('2020-01-31'); turn them into numbers, such as days since the first, or ",
+        ),
+        (["--drop", "when"], 'leave them out: --drop "patient, id"'),
+        (["--drop", "wen"], "error: --drop: 'wen' is no column; did you mean 'when'?"),
+        (["--columns", "visits,weigth"], "error: --columns: 'weigth' is no column; did you mean 'weight'?"),
+        (["--columns", "stage,visits", "--kind", "stage=ordinal"], "error: --kind: the order of the levels of stage"),
+        (["--columns", "stage,visits", "--kind", "stages=class"], "error: --kind: 'stages' is no column; did you mean"),
+        (["--kind", "ordinal"], "--kind ordinal: write COLUMN=ordinal, or one of continuous, discrete, mixed for all"),
+        (["--kind", "mixed", "--kind", "discrete"], "--kind: mixed and discrete are both given"),
+        (["--kind", "stage=class", "--kind", "stage=ordinal"], "--kind: stage is given twice"),
+    ],
+)
+def test_mistakes_in_columns_name_the_option(tmp_path, words, line, capsys):
+    assert cli.run(["exact", str(mixed_file(tmp_path)), *words]) == 2
+    assert line in capsys.readouterr().err

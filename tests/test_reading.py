@@ -213,7 +213,7 @@ def test_lazy_table_that_fails_is_refused():
         ("", "the file is empty"),
         ("\n  \n", "the file is empty"),
         ("a,b\n", "no rows"),
-        ("a;b\n1;2\n3;5\n5;4\n", "only 1 column when split at ','; the header contains ';': check the separator"),
+        ("a b\n1 2\n3 5\n5 4\n", "only 1 column when split at ',': check the separator"),
         ("a\n1\n2\n3\n", "check the separator"),
         ("a,b,a\n1,2,3\n4,6,5\n7,7,9\n", "duplicate column names: a (2 times)"),
         (",a,b\n0,1,2\n1,3,5\n2,5,4\n", "columns without a name (''), which look like saved row names"),
@@ -224,7 +224,6 @@ def test_lazy_table_that_fails_is_refused():
         (b"a,b\n1,2\n\xe9,3\n5,6\n", "UTF-8"),
         ("a,b\n1,2\n3,inf\n5,6\n", "infinite values"),
         ("a,b\n1,2\n3\n5,6\n", "columns with fewer than 3 values: b (2)"),
-        ("a,b\n1.5,2\n3,?\n5,6\n7,7\n", "b (1 of 4 rows, for example '?')"),
     ],
 )
 def test_unusable_csv_files(tmp_path, text, part):

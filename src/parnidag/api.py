@@ -187,7 +187,7 @@ def sample(
         holds_draws = float(chains) * draws * target.n_nodes**2 <= MOST_EXACT_DRAWS
         if not for_parni and holds_draws and (kept is None or not kept.exists()):
             with make_progress(progress, chains) as display:
-                _note_score(display, score, target)
+                _note_model(display, table, score, target)
                 posterior = _exactly_if_affordable(table, target, draws, chains, seed_or_new(seed), display)
             if posterior is not None:
                 said: Warnings = []
@@ -209,7 +209,7 @@ def sample(
             refuse_difference(file.path, saved.facts, plan, this)
         timings: dict[str, float] = {}
         with make_progress(progress, plan.chains) as display:
-            _note_score(display, score, target)
+            _note_model(display, table, score, target)
             stages = partial(_stage, display, timings)
             if file is not None and saved is not None:
                 searched = starts_from_searches(sampler, starts)
@@ -274,7 +274,9 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
     return Tempered() if few and not is_for_parni else PARNI()
 
 
-def _note_score(display: Progress, score: Score | str | None, target: Target) -> None:
+def _note_model(display: Progress, data: Data, score: Score | str | None, target: Target) -> None:
+    """Say what columns are taken for, and which score suits them."""
+    display.note(data.in_words())
     if score is None or isinstance(score, str):
         display.note(f"score: {target.score}")
 

@@ -6,6 +6,7 @@ Everything heavy is imported inside the methods, so that ``--help`` answers at o
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib
 import os
 import re
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 DASK_SECONDS = 10
+TABLE_KINDS = ("continuous", "discrete", "mixed")
 
 
 def _whole(kind: type, tokens: Sequence[Token]) -> int:
@@ -101,9 +103,16 @@ class ModelOptions:
     max_parents: MaybeWhole = None
     """The most parents a node may have."""
 
-    kind: Literal["auto", "continuous", "discrete", "mixed"] = "auto"
-    """Whether columns are measurements or classes. "auto" takes text, and whole numbers with at most 10 values in every
-    column, for classes."""
+    kind: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="[COLUMN=]KIND")] = ()
+    """What a column is, where it is not what it seems: COLUMN=number, count, ordinal, binary or class, or the levels of
+    text in their order, such as stage=low<mid<high. Repeatable. Without COLUMN= what all are: continuous, discrete
+    (classes) or mixed; by default it is found from the columns."""
+
+    columns: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NAMES")] = ()
+    """The only columns that are nodes, with commas between."""
+
+    drop: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NAMES")] = ()
+    """Columns that are no nodes, such as names of rows and dates, with commas between."""
 
     missing: Literal["impute", "drop", "refuse"] | None = None
     """What to do about empty cells: draw them along with the graphs, drop the rows that have one, or refuse the
@@ -131,7 +140,7 @@ class ModelOptions:
     def data(self, path: Path) -> Data:
         if path.suffix == ".jkl":
             return self._local_scores(path)
-        kind = None if self.kind == "auto" else self.kind
+        kind, kinds = self._kinds()
         given: dict[str, Any] = {"missing": self.missing, "kind": kind, "interventions": self.interventions}
         if self.time is None and self.lags is None:
             for option in ("unit", "static", "within"):
@@ -139,7 +148,10 @@ class ModelOptions:
                     raise UsageError(f"--{option} belongs to a panel: name its times with --time, or give --lags")
             from parnidag.data.table import Data
 
-            return Data(path, **given)
+            return Data(path, kinds=kinds or None, columns=_names(self.columns), drop=_names(self.drop), **given)
+        for option, unwanted in (("columns", self.columns), ("drop", self.drop), ("kind COLUMN=…", kinds)):
+            if unwanted:
+                raise UsageError(f"--{option} is for tables without times, so leave such columns out of the file")
         from parnidag.data.panel import Panel
 
         lags, within = 1 if self.lags is None else self.lags, self.within or "allowed"
@@ -150,10 +162,34 @@ class ModelOptions:
             say(f"Note: {str(warning.message).replace('lags=', '--lags ')}.")
         return panel
 
+    def _kinds(self) -> tuple[str | None, dict[str, Any]]:
+        """Read what the whole table is, None if it is not said, and what single columns are."""
+        whole: list[str] = []
+        single: dict[str, Any] = {}
+        for text in self.kind:
+            name, sign, word = (part.strip() for part in text.rpartition("="))
+            if not sign:
+                whole.append(word)
+            elif name in single:
+                raise UsageError(f"--kind: {name} is given twice")
+            else:
+                single[name] = [level.strip() for level in word.split("<")] if "<" in word else word
+        if len(whole) > 1:
+            raise UsageError(f"--kind: {' and '.join(whole)} are both given; one is for the whole table")
+        asked = whole[0] if whole else "auto"
+        if asked not in ("auto", *TABLE_KINDS):
+            raise UsageError(
+                f"--kind {asked}: write COLUMN={asked}, or one of {', '.join(TABLE_KINDS)} for all columns"
+            )
+        return None if asked == "auto" else asked, single
+
     def _local_scores(self, path: Path) -> Data:
         given = [
             name
-            for name in ("kind", "missing", "interventions", "time", "unit", "lags", "static", "within")
+            for name in (
+                *("kind", "missing", "interventions", "columns", "drop"),
+                *("time", "unit", "lags", "static", "within"),
+            )
             if getattr(self, name) != getattr(ModelOptions, name)
         ]
         if given or self.score != "auto":
@@ -437,6 +473,12 @@ def deliver_report(posterior: Posterior, path: Path, show: bool, title: str) -> 
     say(f"Report: {written}")
     if show and not webbrowser.open(written.resolve().as_uri()):
         say("No browser could be started here: open the file yourself.")
+
+
+def _names(given: Sequence[str]) -> list[str] | None:
+    """Read names with commas between; one that holds a comma is quoted."""
+    listed = [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
+    return listed if given else None
 
 
 def _named_value(text: str) -> tuple[str, str]:

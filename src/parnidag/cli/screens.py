@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NUMERIC = ("joined", "direction", "probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
 
-RENAMED = {"forbidden": "forbid", "required": "require"}
+RENAMED = {"forbidden": "forbid", "required": "require", "kinds": "kind"}
 """Arguments of the library whose options have another name."""
 
 TOLD_FROM = 0.9
@@ -193,6 +193,8 @@ def in_option_words(text: str, names: Iterable[str] = ()) -> str:
 def _in_option_words(text: str) -> str:
     text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
     text = re.sub(r"\b(missing|kind)=['\"](\w+)['\"]", r"--\1 \2", text)
+    text = re.sub(r"\bkinds=\{'([^']*)': '(\w+)'\}", r"--kind \1=\2", text)
+    text = re.sub(r"\b(drop|columns)=\[([^]]*)\]", _names_option, text)
     for ours, theirs in (
         ("parnidag.sample", "parnidag sample"),
         ("samplers.PARNI()", "--sampler parni"),
@@ -205,6 +207,11 @@ def _in_option_words(text: str) -> str:
     ):
         text = text.replace(ours, theirs)
     return text
+
+
+def _names_option(found: re.Match[str]) -> str:
+    names = ",".join(name.strip("'\"") for name in found[2].split(", "))
+    return f"--{found[1]} {names}" if " " not in names else f'--{found[1]} "{names}"'
 
 
 def cell(value: object, number_format: str) -> str:

@@ -57,7 +57,7 @@ def summarise_batch(batch: object, number: int, options: Options) -> Summary:
     try:
         if type(batch).__name__ == "RecordBatch" and _library(batch) == "pyarrow":  # Narwhals does not know these
             batch = sys.modules["pyarrow"].Table.from_batches([batch])
-        table = read_table(batch, options.names, options.targets, fewest_rows=0)
+        table = read_table(batch, options.names, options.targets, 0, options.wanted(is_part=True))
         return summarise(table, number, options)
     except DataError as error:
         raise DataError(f"batch {number}: {error}") from None
@@ -83,7 +83,8 @@ def _of_file(path: Path, options: Options) -> Summary:
     as_text: set[str] = set()
     while True:
         frames = files.file_batches(path, as_text)
-        tables = (read_frame(frame, options.targets, source, fewest_rows=0) for frame in frames)
+        wanted = options.wanted(as_text, is_part=True)
+        tables = (read_frame(frame, options.targets, source, 0, wanted) for frame in frames)
         try:
             summaries = (summarise(table, number, options) for number, table in enumerate(tables, start=1))
             return _added(summaries, options, source)

@@ -57,6 +57,8 @@ class Column(NamedTuple):
 
     values: Floats
     coding: Coding | None = None
+    note: str = ""
+    """What should be known of how it was read."""
 
 
 class UnreadableError(Exception):

@@ -9,6 +9,7 @@ import csv
 import importlib
 import importlib.util
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -26,7 +27,10 @@ STREAM_ABOVE = 10**9
 """Bytes that a file's numbers would take in memory, 8 each, beyond which `Data` reads it in batches by itself."""
 BATCH_NUMBERS = 1 << 21
 """Numbers in a batch of a file (16 MB)."""
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_SEPARATORS = {".csv": ",;\t|", ".tsv": "\t;,|", ".txt": "\t,;|"}
+"""What columns may be separated by, the likeliest first."""
+_EMPTY = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-nan", "NULL", "null")
+"""What pandas is to read as an empty cell. "None" is not among them: it may be a class, such as no treatment."""
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _GLANCE = 1 << 16  # bytes that tell a text from something else, and how many rows it has
@@ -111,6 +115,8 @@ class TextForm(NamedTuple):
             low_memory=False,
             encoding="utf-8-sig",
             compression=None,
+            keep_default_na=False,
+            na_values=_EMPTY,
             **options,
         )
 
@@ -137,7 +143,7 @@ def _bytes_of_text(path: Path) -> float:
         return 0.0
     with path.open("rb") as file:
         sample = file.read(_GLANCE)
-    marks = max(sample.count(mark) for mark in (b",", b"\t", b";", b" "))
+    marks = max(sample.count(mark) for mark in (b",", b"\t", b";", b"|", b" "))
     return float(_CELL) * (marks + sample.count(b"\n")) / len(sample) * size
 
 
@@ -151,8 +157,7 @@ def _text_form(path: Path) -> TextForm:
         first = next(lines, None)
         if first is None:
             raise DataError(f"{path}: the file is empty")
-        guessed = next((mark for mark in "\t,;" if mark in first), " ")
-        separator = _SEPARATORS.get(path.suffix.lower(), guessed)
+        separator = _separator(first, path.suffix.lower())
         blank = separator == " "  # then any run of blanks is one separator
         text = (line.strip() if blank else line for line in chain([first], lines))
         records = csv.reader(text, delimiter=separator, skipinitialspace=blank)
@@ -160,15 +165,20 @@ def _text_form(path: Path) -> TextForm:
     return TextForm(path, separator, header, _check_header(path, header, row, separator))
 
 
+def _separator(header: str, suffix: str) -> str:
+    """Guess from the first line what separates columns: what occurs most, outside of quoted names."""
+    marks, unquoted = _SEPARATORS[suffix], re.sub('"[^"]*"', "", header)
+    found = max(marks, key=unquoted.count)  # the first of equals
+    return found if found in unquoted else " " if suffix == ".txt" else marks[0]
+
+
 def _check_header(path: Path, header: list[str], row: list[str], separator: str) -> tuple[str, ...]:
     """Return the names, refusing what pandas would quietly repair: repeated names, row names, no header, no columns."""
     source = f"{path.name}: "
     if len(header) == 1:
-        other = next((mark for mark in ";\t|, " if mark != separator and mark in header[0]), None)
-        seen = f"; the header contains {other!r}" if other else ""
         raise DataError(
-            f"{source}only 1 column when split at {separator!r}{seen}: check the separator "
-            "(.csv is split at commas, .tsv at tabs; named .txt, the separator is guessed)"
+            f"{source}only 1 column when split at {separator!r}: check the separator (commas, semicolons, tabs and "
+            "bars are known; in a .txt blanks, too)"
         )
     if len(row) > len(header):
         raise DataError(

@@ -77,7 +77,7 @@ def group_by_rows(mask: Mask | None, n_nodes: int) -> tuple[NDArray[np.int64], l
 
 def _from_targets(name: str, targets: Column, names: Sequence[str]) -> Mask:
     """Read each different text once, then look up the rows."""
-    values, coding = targets
+    values, coding, _ = targets
     absent = np.isnan(values)
     levels, codes = np.unique(values[~absent], return_inverse=True)
     labels = [coding.labels[int(level)] if coding else number_label(level) for level in levels.tolist()]

@@ -90,8 +90,6 @@ def decide(
         return "mixed", kinds
     if all(kind in CLASSES for kind in kinds):
         return "discrete", kinds
-    if untold:
-        levels.refuse_strays(*zip(*untold, strict=True))
     return ("mixed" if any(kind in CLASSES for kind in kinds) else "continuous"), kinds
 
 

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.text import is_number_text, shorten
-from parnidag.data.columns import Coding, Floats, Integers, number_label
+from parnidag._util.text import shorten
+from parnidag.data import notation
+from parnidag.data.columns import Coding, Floats, Integers, UnreadableError, number_label
+from parnidag.data.reading import refuse_columns
 from parnidag.errors import DataError
 
 Codings = Sequence[Coding | None]
@@ -172,20 +174,15 @@ def refuse_kind(asked: str | None, names: Sequence[str], columns: Sequence[SeenC
 
 def refuse_strays(names: Sequence[str], columns: Sequence[SeenColumn]) -> None:
     """Refuse columns that hold numbers but for a few words, such as "n.d.": they were hardly meant as classes."""
-    strays = []
+    refused: dict[str, dict[str, str]] = {"strays": {}, "limits": {}}
     for name, column in zip(names, columns, strict=True):
-        if column.coding is None:
+        if column.coding is None or column.coding.declared:
             continue
-        labels = column.coding.labels
-        words = [k for k, label in enumerate(labels) if not is_number_text(label)]
-        rows, all_rows = int(column.counts[words].sum()), int(column.counts.sum())
-        if words and 2 * rows < all_rows:
-            strays.append(f"{name} ({rows} of {all_rows} rows, for example {labels[words[0]]!r})")
-    if strays:
-        raise DataError(
-            f"columns of numbers with something else among them: {shorten(strays)}",
-            remedy="correct such cells, or empty them and use missing='drop'",
-        )
+        try:
+            notation.refuse_strays(column.coding, column.counts)
+        except UnreadableError as refusal:
+            refused[refusal.kind][name] = f"{name} ({refusal.detail})"
+    refuse_columns(refused)
 
 
 def refuse_fractions(names: Sequence[str], columns: Sequence[SeenColumn], what: str) -> None:

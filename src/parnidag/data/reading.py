@@ -7,7 +7,7 @@ numbers and levels themselves can be used is asked later (`table`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +19,36 @@ from numpy.typing import NDArray
 from parnidag._util.text import did_you_mean, one_line, shorten
 from parnidag.data.columns import Coding, Column, UnreadableError, checked_names, read_column, refuse_duplicate_names
 from parnidag.data.files import read_file
+from parnidag.data.notation import understood
 from parnidag.errors import DataError
 
 Floats = NDArray[np.float64]
+
+
+class Wanted(NamedTuple):
+    """Which columns are read, and how."""
+
+    columns: tuple[str, ...] | None = None
+    """The only ones that are read, None for all."""
+    drop: tuple[str, ...] = ()
+    """Those that are left out."""
+    classes: frozenset[str] = frozenset()
+    """Those whose text was told to be classes, whatever it looks like."""
+    is_part: bool = False
+    """Are there other batches of rows? Then numbers with a word among them may be classes."""
+
+    def chosen(self, names: Sequence[str], aside: str | None) -> frozenset[str]:
+        for argument, given in (("columns", self.columns or ()), ("drop", self.drop)):
+            unknown = next((name for name in given if name not in names), None)
+            if unknown is not None:
+                raise DataError(
+                    f"{argument}: {unknown!r} is no column; {did_you_mean(unknown, names)}", argument=argument
+                )
+        left = set(names if self.columns is None else self.columns).difference(self.drop)
+        return frozenset(left if aside is None else {*left, aside})
+
+
+EVERYTHING = Wanted()
 
 
 class Table(NamedTuple):
@@ -34,23 +61,29 @@ class Table(NamedTuple):
     """For each column what its codes stand for, None for a column of numbers."""
     aside: Column | None = None
     """The column that was asked to be kept apart; it is not among the others."""
+    notes: tuple[str, ...] = ()
+    """What should be known of how it was read."""
 
 
 def read_table(
-    table: object, names: Sequence[str] | None = None, aside: str | None = None, fewest_rows: int = 1
+    table: object,
+    names: Sequence[str] | None = None,
+    aside: str | None = None,
+    fewest_rows: int = 1,
+    wanted: Wanted = EVERYTHING,
 ) -> Table:
     """Read whatever was given as a table; the column `aside` says something about the rows and is no node."""
     if isinstance(table, (str, os.PathLike)):
         refuse_names(names, "a file")
         path = Path(table).expanduser()
-        return read_frame(read_file(path), aside, f"{path.name}: ", fewest_rows)
+        return read_frame(read_file(path), aside, f"{path.name}: ", fewest_rows, wanted)
     frame = as_frame(table)
     if isinstance(frame, nw.Series):
         raise DataError("the data must be a table with at least 2 columns; got a single column (a Series)")
     if isinstance(frame, nw.DataFrame):
         refuse_names(names, "a table that has its own")
-        return read_frame(frame, aside, "", fewest_rows)
-    return _from_array(as_array(table), names, aside, fewest_rows)
+        return read_frame(frame, aside, "", fewest_rows, wanted)
+    return _from_array(as_array(table), names, aside, fewest_rows, wanted)
 
 
 def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[Any] | object:
@@ -70,13 +103,20 @@ def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[A
     return frame
 
 
-def read_frame(frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int) -> Table:
+def read_frame(
+    frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int, wanted: Wanted = EVERYTHING
+) -> Table:
     names = checked_names(frame.columns, source)
-    _check_shape(names, aside, len(frame), fewest_rows, source)
-    return _assemble(names, len(frame), frame.iter_columns(), aside)
+    chosen = wanted.chosen(names, aside)
+    kept = [name for name in names if name in chosen]
+    _check_shape(kept, aside, len(frame), fewest_rows, source)
+    columns = (column for name, column in zip(names, frame.iter_columns(), strict=True) if name in chosen)
+    return _assemble(kept, len(frame), columns, aside, wanted)
 
 
-def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | None, fewest_rows: int) -> Table:
+def _from_array(
+    array: NDArray[Any], names: Sequence[str] | None, aside: str | None, fewest_rows: int, wanted: Wanted
+) -> Table:
     if array.ndim != 2:
         raise DataError(f"an array must be 2-D (rows × columns); got {array.ndim}-D with shape {array.shape}")
     n_rows, n_columns = array.shape
@@ -86,11 +126,15 @@ def _from_array(array: NDArray[Any], names: Sequence[str] | None, aside: str | N
     if len(given) != n_columns:
         raise DataError(f"names has {len(given)} entries, but the array has {n_columns} columns")
     labels = checked_names(given)
-    _check_shape(labels, aside, n_rows, fewest_rows)
+    chosen = wanted.chosen(labels, aside)
+    kept = [name for name in labels if name in chosen]
+    if len(kept) < n_columns:
+        array = array[:, [name in chosen for name in labels]]
+    _check_shape(kept, aside, n_rows, fewest_rows)
     if array.dtype.kind in "fiu" and aside is None:  # one copy instead of one for each column
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite, or is no number, is refused later
-            return Table(labels, np.array(array, dtype=np.float64, order="C"), (None,) * n_columns)
-    return _assemble(labels, n_rows, array.T, aside)
+            return Table(tuple(kept), np.array(array, dtype=np.float64, order="C"), (None,) * len(kept))
+    return _assemble(kept, n_rows, array.T, aside, wanted)
 
 
 def as_array(table: object) -> NDArray[Any]:
@@ -135,34 +179,70 @@ def _check_shape(names: Sequence[str], aside: str | None, n_rows: int, fewest_ro
 # ---------------------------------------------------------------------------------------------------------------------
 # Columns put together
 
+_LEAVE_OUT = "leave them out: drop={names}"
 _REFUSALS = {
-    "mixed": "columns that mix numbers, text or truth values: {}; make each column all numbers or all text",
-    "complex": "complex columns are not supported: {}; pass real numbers",
-    "half": "text with half a character in it (a lone surrogate): {}; correct it",
-    "other": "not numeric: {}; leave these columns out or turn them into numbers",
+    "mixed": ("columns that mix numbers, text or truth values", "make each column all numbers or all text"),
+    "complex": ("complex columns are not supported", "pass real numbers"),
+    "half": ("text with half a character in it (a lone surrogate)", "correct it"),
+    "other": ("not numeric", f"turn these columns into numbers or {_LEAVE_OUT}"),
+    "strays": (
+        "columns of numbers with something else among them",
+        "correct such cells or leave them empty (missing='drop' then drops their rows, else they are drawn); if they "
+        "are classes, say kinds={{'{first}': 'class'}}",
+    ),
+    "limits": (
+        "columns with limits of detection among their numbers",
+        "put a number in their place (half the limit is usual), or leave such cells empty",
+    ),
+    "dates": ("columns of dates or times", f"turn them into numbers, such as days since the first, or {_LEAVE_OUT}"),
+    "names": ("text that is another one in almost every row, like names of rows or remarks", _LEAVE_OUT),
+    "notations": ("numbers that are written in different ways", "write them alike, with a decimal point"),
+    "ambiguous": (
+        "numbers that can be read in two ways",
+        "write them with a decimal point and nothing between thousands, or read them as you know them to be, with "
+        "pandas.read_csv(path, decimal=',') or pandas.read_csv(path, thousands=',')",
+    ),
 }
+"""What is wrong with columns, and what can be done; `names` are theirs, `first` is one of them."""
 
 
 def _assemble(
-    names: Sequence[str], n_rows: int, columns: Iterable[nw.Series[Any] | NDArray[Any]], aside: str | None
+    names: Sequence[str],
+    n_rows: int,
+    columns: Iterable[nw.Series[Any] | NDArray[Any]],
+    aside: str | None,
+    wanted: Wanted,
 ) -> Table:
     nodes = tuple(name for name in names if name != aside)
     values = np.empty((n_rows, len(nodes)))
     codings: list[Coding | None] = []
+    notes: list[str] = []
     apart: Column | None = None
-    refused: dict[str, list[str]] = {kind: [] for kind in _REFUSALS}
+    refused: dict[str, dict[str, str]] = {kind: {} for kind in _REFUSALS}
     for name, column in zip(names, columns, strict=True):
         try:
             read = read_column(column)
+            if name == aside:
+                apart = read
+                continue
+            read = understood(read, name in wanted.classes, wanted.is_part)
         except UnreadableError as refusal:
-            refused[refusal.kind].append(f"{name} ({refusal.detail})")
+            refused[refusal.kind][name] = f"{name} ({refusal.detail})"
             continue
-        if name == aside:
-            apart = read
-        elif not any(refused.values()):
+        if not any(refused.values()):
             values[:, len(codings)] = read.values
             codings.append(read.coding)
-    for kind, columns_refused in refused.items():
-        if columns_refused:
-            raise DataError(_REFUSALS[kind].format(shorten(columns_refused)))
-    return Table(nodes, values, tuple(codings), apart)
+            notes += [f"{name}: {read.note}"] if read.note else []
+    refuse_columns(refused)
+    return Table(nodes, values, tuple(codings), apart, tuple(notes))
+
+
+def refuse_columns(refused: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse columns, if there are any: for each kind of refusal their names and what to show of them."""
+    for kind, found in refused.items():
+        if found:
+            what, remedy = _REFUSALS[kind]
+            names = list(found)
+            raise DataError(
+                f"{what}: {shorten(list(found.values()))}", remedy=remedy.format(names=names, first=names[0])
+            )

@@ -7,7 +7,7 @@ in memory is one batch that is cleaned in the same way, but keeps its rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from parnidag.data.counts import RowCounts, smallest_codes
 from parnidag.data.gram import Moments, Spread, merge, moments_of, row_blocks, spread_of
 from parnidag.data.interventions import read_interventions
 from parnidag.data.kinds import check_told
-from parnidag.data.reading import Table
+from parnidag.data.reading import Table, Wanted
 from parnidag.errors import DataError
 
 FEWEST_ROWS = 3
@@ -41,9 +41,19 @@ class Options:
     kind: str | None = None
     kinds: Mapping[str, Any] = field(default_factory=dict)
     interventions: object = None
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
 
     @staticmethod
-    def checked(missing: str | None, names: Any, kind: str | None, kinds: object, interventions: object) -> Options:
+    def checked(
+        missing: str | None,
+        names: Any,
+        kind: str | None,
+        kinds: object,
+        interventions: object,
+        columns: object = None,
+        drop: object = None,
+    ) -> Options:
         missing = "refuse" if missing == "raise" else missing  # its name of old
         if missing not in (None, *MISSING):
             raise DataError(f"missing={missing!r} is not known: use {', '.join(map(repr, MISSING))}")
@@ -51,7 +61,13 @@ class Options:
             raise DataError(f"kind={kind!r} is not known: use {', '.join(map(repr, levels.KINDS))}, or leave it out")
         if names is not None and not isinstance(names, str):
             names = list(names)  # they are gone through with each batch
-        return Options(missing or "impute", names, kind, check_told(kinds), interventions)
+        chosen, left_out = _listed(columns, "columns"), _listed(drop, "drop")
+        return Options(missing or "impute", names, kind, check_told(kinds), interventions, chosen, left_out or ())
+
+    def wanted(self, as_text: Iterable[str] = (), is_part: bool = False) -> Wanted:
+        """Say which columns are read, and which are classes whatever their text looks like."""
+        classes = {name for name, kind in self.kinds.items() if kind not in ("number", "count")}
+        return Wanted(self.columns, self.drop, frozenset(classes.union(as_text)), is_part)
 
     def in_batches(self) -> Options:
         """Give what is done about empty cells where rows are let go, and cannot be drawn."""
@@ -61,6 +77,16 @@ class Options:
     def targets(self) -> str | None:
         """The column of targets of interventions, if they are given by its name."""
         return self.interventions if isinstance(self.interventions, str) else None
+
+
+def _listed(given: object, argument: str) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise DataError(f"{argument} must be a list of names of columns, got {given!r}", argument=argument)
+    return tuple(str(name) for name in given)
 
 
 class MismatchError(DataError):
@@ -149,6 +175,7 @@ class Cleaned(NamedTuple):
     kept: Mask | None
     """Which rows of the table as given these are, None if all."""
     tally: Tally
+    notes: tuple[str, ...] = ()
 
 
 def clean(table: Table, options: Options) -> Cleaned:
@@ -156,7 +183,7 @@ def clean(table: Table, options: Options) -> Cleaned:
 
     Where empty cells are to be drawn, rows that hold nothing at all are left out.
     """
-    names, values, codings, targets = table
+    names, values, codings, targets, notes = table
     intervened = read_interventions(options.interventions, names, len(values), targets)
     none, also_none = np.zeros((2, len(names)), np.int64)
     tally = Tally(len(values), len(values), none, also_none, spread_of(values))
@@ -175,7 +202,7 @@ def clean(table: Table, options: Options) -> Cleaned:
             intervened = intervened[kept] if intervened[kept].any() else None
     if tally.spread is not None and not np.isfinite(tally.spread).all():
         tally.infinite = sum(np.isinf(block).sum(axis=0) for block in row_blocks(values))
-    return Cleaned(names, values, codings, intervened, kept, tally)
+    return Cleaned(names, values, codings, intervened, kept, tally, notes)
 
 
 def _usable_rows(values: Floats, missing: str) -> Mask:
@@ -265,7 +292,7 @@ class Summary:
 def summarise(table: Table, batch: int, options: Options) -> Summary:
     _refuse_like_labels(table.names, table.codings)
     columns = [levels.see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
-    names, values, codings, intervened, _, tally = clean(table, options.in_batches())
+    names, values, codings, intervened, _, tally, _ = clean(table, options.in_batches())
     group_of_row, groups = group_by_targets(intervened, len(values), len(names))
     finite = not tally.infinite.any()
     codes = levels.follow_columns(values, codings, options.kind, columns) if finite else None

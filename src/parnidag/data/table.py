@@ -79,6 +79,8 @@ class Data:
         or ","; empty, "none", "obs", "observational" or "-" if none was); or ``{row: name or list of names}``, with
         rows counted from 0 in the table as given, before any were dropped. A `Data` that has no interventions yet takes
         the first and the last form.
+    columns, drop
+        Names of columns: the only ones that are nodes, and those that are not.
 
     Attributes
     ----------
@@ -127,6 +129,8 @@ class Data:
     _values: Floats | None = None
     """None if the table was read in batches; the fields of groups and codes are then set in its place."""
     gaps: Mask | None = None
+    _notes: tuple[str, ...] = ()
+    """What should be known of how the table was read."""
     _asked: str | None = None
     """The kind of the table that was asked for."""
     _told: Mapping[str, str] = MappingProxyType({})
@@ -157,10 +161,14 @@ class Data:
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
     ) -> None:
-        options = Options.checked(missing, names, kind, kinds, interventions)
+        options = Options.checked(missing, names, kind, kinds, interventions, columns, drop)
         if isinstance(table, Data):
             refuse_names(names, "a Data")
+            if columns is not None or drop is not None:
+                raise DataError("columns= and drop= choose columns when a Data is made from a table, not from another")
             vars(self).update(vars(table))
             if missing is not None:
                 self._change_missing(options.missing)
@@ -174,7 +182,8 @@ class Data:
                 )
             self._take_sums(sum_up(table, options), options)
         else:
-            self._take_rows(clean(read_table(table, options.names, options.targets), options), options)
+            read = read_table(table, options.names, options.targets, wanted=options.wanted())
+            self._take_rows(clean(read, options), options)
         self._check()
 
     @classmethod
@@ -186,6 +195,8 @@ class Data:
         names: Sequence[str] | None = None,
         kind: str | None = None,
         interventions: object = None,
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
     ) -> Data:
         """Read a table piece by piece, keeping sums over its rows instead of the rows: for tables larger than memory.
 
@@ -199,7 +210,7 @@ class Data:
             The path of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, an iterable (a generator, too) of tables
             with the same columns in the same order, or a Dask data frame, whose partitions are summed up where they
             are.
-        missing, names, kind
+        missing, names, kind, columns, drop
             As for `Data`; `names` for batches that are arrays.
         interventions
             The name of the column, then no node, that names the nodes that were set in each row. The other forms that
@@ -211,7 +222,7 @@ class Data:
         >>> Data.from_batches(halves, names=["dose", "response"])
         Data(4 rows × 2 columns: dose, response)
         """
-        options = Options.checked(missing, names, kind, None, interventions)
+        options = Options.checked(missing, names, kind, None, interventions, columns, drop)
         data = cls.__new__(cls)
         data._take_sums(sum_up(batches, options), options)
         data._check()
@@ -252,7 +263,7 @@ class Data:
         self._check()
 
     def _take_rows(self, table: Cleaned, options: Options) -> None:
-        self.names, self._values, codings, self._targets, self._kept, tally = table
+        self.names, self._values, codings, self._targets, self._kept, tally, self._notes = table
         tally.refuse(self.names, options.missing)
         refuse_unknown(options.kinds, self.names)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
@@ -277,6 +288,7 @@ class Data:
         self.names, self._columns, self._codings = names, columns, tuple(column.coding for column in columns)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
         tally.refuse_constant(names, self._codings)
+        levels.refuse_strays(names, columns)
         self._decide(options.kind)
         if self.kind == "mixed":
             raise DataError(
