@@ -18,6 +18,7 @@ import numpy as np
 from parnidag._util.checks import seed_or_new, whole
 from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
+from parnidag.data.doubts import doubts_shown
 from parnidag.data.table import Data, as_data
 from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning, TerminatedError, WorkersLostError
 from parnidag.exact_solver.affordable import answer_if_affordable, check_of_chains, tables_are_affordable
@@ -275,8 +276,9 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
 
 
 def _note_model(display: Progress, data: Data, score: Score | str | None, target: Target) -> None:
-    """Say what columns are taken for, and which score suits them."""
-    display.note(data.in_words())
+    """Say what columns are taken for, what is doubtful about them, and which score suits them."""
+    for line in (data.in_words(), *doubts_shown(data.doubts())):
+        display.note(line)
     if score is None or isinstance(score, str):
         display.note(f"score: {target.score}")
 

@@ -35,6 +35,7 @@ from parnidag.cli.process import INTERRUPTED, TERMINATED
 from parnidag.cli.screens import (
     UsageError,
     error_line,
+    in_option_words,
     print_against_truth,
     print_beside_truth,
     print_conclusion,
@@ -44,6 +45,7 @@ from parnidag.cli.screens import (
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
 
 if TYPE_CHECKING:
+    from parnidag.data.table import Data
     from parnidag.results.posterior import Posterior
 
 USER_MISTAKE = 2
@@ -204,6 +206,7 @@ def exact(
     prior, table = model.prior(), model.data(data)
     score = model.chosen_score(table)
     if not results.quiet:
+        _describe_table(table)
         _announce_long_sum(table.n_nodes)
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
@@ -458,6 +461,13 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as stop:
         sys.stderr.write(f"parnidag: interrupted{': ' + str(stop) if str(stop) else ''}\n")
         return INTERRUPTED
+
+
+def _describe_table(table: Data) -> None:
+    from parnidag.data.doubts import doubts_shown
+
+    for line in (table.in_words(), *doubts_shown(table.doubts())):
+        sys.stderr.write(f"parnidag: {visible(in_option_words(line, table.names))}\n")
 
 
 def _announce_long_sum(nodes: int) -> None:

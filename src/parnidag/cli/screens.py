@@ -210,8 +210,9 @@ def _in_option_words(text: str) -> str:
 
 
 def _names_option(found: re.Match[str]) -> str:
-    names = ",".join(name.strip("'\"") for name in found[2].split(", "))
-    return f"--{found[1]} {names}" if " " not in names else f'--{found[1]} "{names}"'
+    names = [f'"{name}"' if "," in name else name for name in re.findall(r"'([^']*)'", found[2])]
+    listed = ",".join(names)
+    return f"--{found[1]} {listed}" if re.fullmatch(r"[\w.,-]+", listed) else f"--{found[1]} '{listed}'"
 
 
 def cell(value: object, number_format: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -129,6 +129,8 @@ class Panel(Data):
     >>> panel.values[0]
     array([6.2, 4.5, 7.1, 3. ])
     """
+
+    _rows_are_times: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -380,7 +382,7 @@ def _static(static: Sequence[str], frame: Frame) -> tuple[str, ...]:
 
 def _kind_of(frame: Frame, names: Sequence[str]) -> str:
     """Say what a panel is: all classes, or all numbers."""
-    seen = [look_at(*read_column(frame[name])) for name in names]
+    seen = [look_at(*read_column(frame[name])[:2]) for name in names]
     classes = all(one.coding is not None or (one.levels is not None and len(one.levels) <= MOST_LEVELS) for one in seen)
     return "discrete" if classes else "continuous"
 
@@ -388,7 +390,7 @@ def _kind_of(frame: Frame, names: Sequence[str]) -> str:
 def _with_numbers(frame: Frame, static: Sequence[str]) -> Frame:
     """Return the table with 0 and 1 for static text of two levels, such as a sex; it has no score of its own."""
     for name in static:
-        values, coding = read_column(frame[name])
+        values, coding = read_column(frame[name])[:2]
         if coding is not None and len(coding.labels) == 2:
             frame = frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
     return frame

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import compress
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Coding, Floats, Integers, Mask
 from parnidag.data.counts import different_rows as different
 from parnidag.data.describing import as_html, describe_levels, describe_mixed, describe_numbers
+from parnidag.data.doubts import Doubted, doubts_of
 from parnidag.data.edge_rules import EdgeRules
 from parnidag.data.gaps import cells_in_words, gaps_of, refuse_gaps, refuse_unlearnable
 from parnidag.data.interventions import check_interventions, group_by_rows, read_later
@@ -129,6 +130,8 @@ class Data:
     _values: Floats | None = None
     """None if the table was read in batches; the fields of groups and codes are then set in its place."""
     gaps: Mask | None = None
+    _doubts: tuple[str, ...] | None = None
+    _rows_are_times: ClassVar[bool] = False
     _notes: tuple[str, ...] = ()
     """What should be known of how the table was read."""
     _asked: str | None = None
@@ -330,7 +333,7 @@ class Data:
         self.require_rows("interventions=")
         self._targets = read_later(given, self.names, self.n_rows, self._kept)
         _make_read_only(self._targets)
-        self._standardised = None  # its checks depend on the interventions
+        self._standardised = self._doubts = None  # they depend on the interventions
 
     def _change_missing(self, missing: str) -> None:
         """Leave out rows with empty cells, or refuse the table for them, unless they were to be drawn."""
@@ -358,6 +361,7 @@ class Data:
         columns = self._columns
         if self._values is not None:
             columns = [look_at(column, coding) for column, coding in zip(self._values.T, self._codings, strict=True)]
+            self._columns, self._doubts = columns, None
         self.kind, self.kinds = decide(asked, self._told, self.names, columns)
         self._asked = asked
 
@@ -600,6 +604,33 @@ class Data:
     # -----------------------------------------------------------------------------------------------------------------
     # The table as a whole
 
+    def doubts(self) -> tuple[str, ...]:
+        """List what the model cannot carry, or what looks like a mistake: a line each with its remedy, gravest first.
+
+        Found are columns that are functions of others, row numbers, dates, fewer rows than columns, columns far from
+        normal, columns that never vary where others were set, levels that are written alike, rows that resemble the
+        rows before them, and kinds of columns that one value more would change. Of a table that is read in batches
+        only how it was read is known.
+
+        Examples
+        --------
+        >>> rows = [[k, (k * 7 % 11) / 3 + k % 4] for k in range(30)]
+        >>> Data(rows, names=["row", "x"]).doubts()
+        ("row: looks like a row number, a time or an id, which is no node: drop=['row']",)
+        """
+        if self._doubts is None:
+            found: tuple[str, ...] = ()
+            if self._values is not None:
+                told = frozenset(self._told if self._asked is None else self.names)
+                found = doubts_of(
+                    Doubted(
+                        self.names, self.kind, self.kinds, self._values, self._codings, self._columns, told, self.gaps,
+                        self._targets, self._rows_are_times,
+                    )
+                )  # fmt: skip
+            self._doubts = found + self._notes
+        return self._doubts
+
     def describe(self) -> dict[str, Any]:
         """Give the table in a few figures, as JSON can hold them: rows, kind, and a line for each column.
 
@@ -615,7 +646,8 @@ class Data:
                 column["empty"] = int(self.gaps[:, j].sum())
         figures = {"rows": self.n_rows, "kind": self.kind, "dropped_rows": self.dropped_rows}
         told = {"kinds_told": dict(self._told)} if self._told else {}
-        return {**figures, "taken_for": self.in_words(), **told, "columns": columns}
+        doubts = {"doubts": list(self.doubts())} if self.doubts() else {}
+        return {**figures, "taken_for": self.in_words(), **told, **doubts, "columns": columns}
 
     def _described_columns(self) -> list[dict[str, Any]]:
         if self.needs_cells:

@@ -45,6 +45,7 @@ def _data_rows(settings: dict[str, Any]) -> Rows:
         ("columns", f"{len(data['columns']):,}" if data.get("columns") else ""),
         ("kind", str(data.get("kind", ""))),
         ("taken for", str(data.get("taken_for", ""))),
+        *(("note", line) for line in list(data.get("doubts") or [])[:MOST_LISTED]),
         (
             "set by experiment",
             ", ".join(f"{name} in {count} rows" for name, count in list(set_rows.items())[:MOST_LISTED]),

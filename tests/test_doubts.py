@@ -1,0 +1,137 @@
+"""Doubts about a table: raised where there is cause, and hardly ever about tables drawn from the model itself."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import parnidag
+from parnidag.data import Data, doubts
+from parnidag.data.doubts import doubts_shown
+
+ROWS = 300
+
+
+def clean(rows=ROWS, seed=1):
+    return pd.DataFrame(parnidag.simulate(nodes=4, edges=4, rows=rows, seed=seed).values, columns=list("abcd"))
+
+
+def noise(scale=1.0, rows=ROWS):
+    return np.random.default_rng(7).normal(scale=scale, size=rows)
+
+
+SPOILED = {
+    "a sum, rounded": (
+        lambda t: t.assign(total=(t.a + t.b).round(2)),
+        "a linear function of a, b: leave one of them out: drop=['total']",
+    ),
+    "a conversion, rounded": (lambda t: t.assign(inch=(t.a / 2.54).round(3)), "up to rounding, a linear function of"),
+    "a row number": (lambda t: t.assign(k=np.arange(ROWS)), "k: looks like a row number, a time or an id"),
+    "shuffled row numbers": (lambda t: t.assign(k=noise().argsort()), "k: looks like a row number, a time or an id"),
+    "an id by its name": (
+        lambda t: t.assign(patient_id=np.random.default_rng(2).choice(10**6, ROWS, replace=False)),
+        "patient_id: looks like",
+    ),
+    "dates": (lambda t: t.assign(day=20200101 + np.arange(ROWS) % 28 + 100 * (np.arange(ROWS) % 11)), "day: dates"),
+    "few rows": (lambda t: t[:4], "4 rows for 4 columns: probabilities rest on the prior"),
+    "skew": (lambda t: t.assign(x=np.exp(2 * noise())), "x (skewness "),
+    "an outlier": (lambda t: t.assign(x=np.concatenate([noise()[2:], [12.5, -13.0]])), "x (outliers, "),
+    "labels alike": (
+        lambda t: t.assign(site=np.where(t.a > 0, "Lund", np.where(t.b > 0, "lund ", "Oslo"))),
+        "site has the levels 'Lund' and 'lund ', which differ in case or blanks",
+    ),
+    "a series": (
+        lambda t: t.assign(x=np.convolve(noise(), np.ones(10), "same")),
+        "rows resemble the rows before them (autocorrelation of x 0.",
+    ),
+    "near ten values": (
+        lambda t: t.assign(visits=np.random.default_rng(3).integers(0, 11, ROWS)),
+        "visits (11, taken for count); to settle it: kinds={'visits': 'count'}",
+    ),
+    "many levels": (
+        lambda t: t.assign(city=[f"c{k % 40}" for k in range(ROWS)]),
+        "city (40 levels): classes with many levels",
+    ),
+}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_what_the_model_cannot_carry_is_named_with_a_remedy(spoiled):
+    spoil, line = SPOILED[spoiled]
+    found = Data(spoil(clean())).doubts()
+    assert any(line in doubt for doubt in found), found
+    assert not any("\n" in doubt for doubt in found)
+
+
+def test_clean_tables_raise_no_doubts():
+    raised = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        nodes, rows = int(rng.choice([5, 10])), int(rng.choice([30, 100, 500]))
+        raised += bool(Data(parnidag.simulate(nodes=nodes, rows=rows, seed=seed).values).doubts())
+    assert raised == 0  # with one false alarm in a hundred tables this would be so in 22 of 100 such tests
+
+
+def test_limits_that_are_too_tight_would_raise_false_alarms(monkeypatch):
+    monkeypatch.setattr(doubts, "SURE", 1.0)
+    monkeypatch.setattr(doubts, "AUTOCORRELATED", 0.0)
+    assert sum(bool(Data(clean(seed=seed)).doubts()) for seed in range(10)) >= 5
+
+
+def test_columns_that_never_vary_where_another_was_set():
+    table = clean()
+    table.loc[:49, "b"] = 2.5
+    set_rows = dict.fromkeys(range(50), "a")
+    found = Data(table, interventions=set_rows).doubts()
+    assert any("b never varies in the 50 rows in which a was set: if it was set, too, say so" in line for line in found)
+    both = Data(table, interventions={row: ["a", "b"] for row in range(50)})
+    assert both.doubts() == ()
+    assert Data(Data(table), interventions=set_rows).doubts() == found
+
+
+def test_ranks_need_no_logarithms_and_gaps_are_passed_over():
+    table = clean().assign(x=np.exp(2 * noise()))
+    assert any("skewness" in line for line in Data(table).doubts())
+    assert Data(table, kind="mixed").doubts() == ()
+    table.loc[::7, "x"] = np.nan
+    assert Data(table).doubts() == ()
+    holes = clean().assign(total=lambda t: t.a + t.b)
+    holes.loc[::9, "c"] = np.nan
+    assert "total is, up to rounding, a linear function of a, b" in " ".join(Data(holes).doubts()).replace(
+        "b, a", "a, b"
+    )
+
+
+def test_what_is_told_is_no_longer_doubted():
+    table = clean().assign(visits=np.random.default_rng(3).integers(0, 11, ROWS))
+    assert Data(table, kinds={"visits": "count"}).doubts() == ()
+    assert Data(table, kind="continuous").doubts() == ()
+
+
+def test_order_of_classes_that_is_not_used_is_named():
+    table = pd.DataFrame(np.random.default_rng(1).integers(0, 4, (100, 3)), columns=list("abc"))
+    assert "3 columns of whole numbers are scored as classes without an order" in Data(table).doubts()[0]
+    assert Data(table, kind="discrete").doubts() == ()
+
+
+def test_how_the_text_was_read_is_told_last():
+    table = clean().assign(x=[f"{value:.2f}".replace(".", ",") for value in noise()])
+    table.loc[:2, "x"] = "?"
+    assert Data(table).doubts()[-1] == "x: read with decimal commas; '?' in 3 cells taken for empty"
+
+
+def test_doubts_are_kept_with_results_and_only_some_are_shown():
+    table = clean().assign(x=np.exp(2 * noise()))
+    data = Data(table)
+    assert json.loads(json.dumps(data.describe()))["doubts"] == list(data.doubts())
+    assert doubts_shown(["one", "two"]) == ["note: one", "note: two"]
+    assert doubts_shown(list("abcdefg"))[4:] == ["note: e", "note: 2 more, see Data.doubts()"]
+
+
+def test_panels_know_that_their_rows_follow_each_other():
+    series = pd.DataFrame({"x": np.convolve(noise(), np.ones(10), "same"), "y": noise(2.0)})
+    assert any("autocorrelation" in line for line in Data(series).doubts())
+    assert not any("autocorrelation" in line for line in parnidag.Panel(series, lags=2).doubts())
