@@ -47,6 +47,9 @@ class WithoutRows(Data):
         columns = [{"name": name} for name in self.names]
         return {"rows": 0, "kind": self.kind, "dropped_rows": 0, "columns": columns}
 
+    def in_words(self) -> str:
+        return repr(self)
+
     def digest(self) -> str:
         """The names: the scores describe themselves."""
         return hashlib.sha256(repr(self.names).encode("utf-8", "replace")).hexdigest()[:32]
