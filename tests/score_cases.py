@@ -17,6 +17,7 @@ SCORES = {
     "BGe": scores.BGe(),
     "BIC": scores.BIC(),
     "Spline": scores.Spline(),
+    "Copula": scores.Copula(alpha_w=None),
     "BDeu": scores.BDeu(),
 }
 DISCRETE = ("BDeu",)

@@ -19,8 +19,16 @@ from parnidag._util.checks import seed_or_new, whole
 from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
 from parnidag.data.doubts import doubts_shown
+from parnidag.data.gaps import refuse_gaps
 from parnidag.data.table import Data, as_data
-from parnidag.errors import NotWrittenWarning, ParnidagError, StoppedWarning, TerminatedError, WorkersLostError
+from parnidag.errors import (
+    DataError,
+    NotWrittenWarning,
+    ParnidagError,
+    StoppedWarning,
+    TerminatedError,
+    WorkersLostError,
+)
 from parnidag.exact_solver.affordable import answer_if_affordable, check_of_chains, tables_are_affordable
 from parnidag.exact_solver.over_levels import Answer, add_up_levels
 from parnidag.exact_solver.size import check_size
@@ -202,6 +210,7 @@ def sample(
         if sampler is None:
             sampler = _default_sampler(target, for_parni, saved)
         plan = _plan(draws, tune, thin, chains, seed, sampler.default_thin(target.n_nodes), saved)
+        _refuse_cells(target, sampler)
         check_memory(target, sampler, plan.chains)
         given = None if space is None else as_space(space, target.names)
         starts = _start_graphs(start, target, plan.chains)
@@ -240,6 +249,8 @@ def _worth_ladders(run: Run) -> str | None:
     iterations = run.plan.chains * run.plan.total * LADDER.graphs_of_a_chain
     if run.interrupted or not isinstance(run.sampler, PARNI) or isinstance(run.target.score, OwnScore):
         return None
+    if run.target.cells is not None:  # rungs would have to exchange their completed tables too
+        return None
     if run.target.n_nodes > MOST_LADDER_NODES or iterations > MOST_LADDER_ITERATIONS:
         return None
     found = Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics()
@@ -273,6 +284,14 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
     learns_odds = target.levels is not None and target.levels.shifts.size > 1  # tables for very many values
     few = not learns_odds and target.parents_only is None and tables_are_affordable(target)
     return Tempered() if few and not is_for_parni else PARNI()
+
+
+def _refuse_cells(target: Target, sampler: Sampler) -> None:
+    if target.cells is not None and not sampler.draws_cells:
+        raise ParnidagError(
+            f"sampler: {sampler} rests on tables of parent sets, which every draw of empty cells or classes makes "
+            "out of date: use samplers.PARNI(), with one rung and without moves on tables, ADR() or MC3()"
+        )
 
 
 def _note_model(display: Progress, data: Data, score: Score | str | None, target: Target) -> None:
@@ -422,6 +441,12 @@ def exact(
     table = _table(data)
     check_size(table.n_nodes if table.rules is None else int((~table.rules.parents_only).sum()))
     target = _target(table, score, prior)
+    if target.cells is not None:
+        refuse_gaps(table.gaps, table.names, "a sum over all graphs")
+        raise DataError(
+            "a sum over all graphs needs a table that is known, and cells of this one are not (classes beside numbers, "
+            "or values that many rows share): parnidag.sample draws them, or take all columns for one kind with kind="
+        )
     answer = add_up_levels(target)
     assert answer is not None
     return _posterior_of_answer(table, target, answer, draws, 1, seed, began)
@@ -449,6 +474,8 @@ def _posterior_of_answer(
 
 def _kept_of(data: Data, target: Target) -> dict[str, Any]:
     """Return what a result keeps of its data, so that it can tell effects later: sums, or numbers of different rows."""
+    if target.cells is not None:
+        return {}
     if has_linear_parameters(target.score):
         return data.sums()
     return data.different_rows() if type(target.score).__name__ == "BDeu" else {}

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from parnidag.cells.choose import cells_of
+from parnidag.cells.gaussian import Completed, GaussianCells
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, arcs_of
@@ -35,6 +37,7 @@ from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.joint_gains import binomials, find_joint_gains
 from parnidag.kernels.lazy_zeros import lazy_zeros
 from parnidag.kernels.problem import FREE, REQUIRED, Problem, ScoreTable
+from parnidag.kernels.random import random_state
 from parnidag.kernels.score_cache import hash_words, local_score, make_scratch
 from parnidag.kernels.types import Flags, Floats, Integers, int64
 from parnidag.priors.edge_prior import EdgePrior
@@ -42,6 +45,10 @@ from parnidag.scores.base import Score, table_of
 
 SMALL_MEMO, LARGE_MEMO = 2**12, 2**18
 """Bounds on the number of cache records of a chain (64 bytes each)."""
+REDRAWN_MEMO = 2**13
+"""And where they are forgotten again and again."""
+FIRST_TABLE = 7
+"""Seed of the completed table that searches look at."""
 JOINT_SETS = 20_000
 """Sets of one size that are looked at for what they gain together, for each node."""
 
@@ -89,6 +96,10 @@ class Target:
     level: int = 0
     parents_only: Flags | None = None
     """Nodes without a score, into which no edge leads: the past, and what never changes. None if there are none."""
+    cells: GaussianCells | None = None
+    """The cells that chains draw; the target itself is then that of one completed table, for searches."""
+    redrawn: bool = False
+    """Is it the target of one chain, whose tables are written anew whenever the chain draws its cells?"""
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in REMEMBERED}
@@ -154,8 +165,12 @@ class Target:
             raise ParnidagError(f"data has {n} columns; at most {MOST_NODES} nodes are supported")
         resolved = prior.resolve(data.names, data.rules)
         parents_only = None if data.rules is None else data.rules.parents_only
-        variants = score.variants(n) if isinstance(score, Score) else [score]
-        tables = tuple(table_of(variant, data) for variant in variants)
+        cells = cells_of(data, score)
+        variants = score.variants(n if cells is None else cells.columns) if isinstance(score, Score) else [score]
+        if cells is None:
+            tables = tuple(table_of(variant, data) for variant in variants)
+        else:
+            tables = cells.begin(random_state(FIRST_TABLE)).tables
         if parents_only is not None:
             tables = tuple(table.without(parents_only) for table in tables)
         offsets = resolved.log_weights - math.log(len(tables)) + np.zeros((len(tables), 1))
@@ -179,11 +194,20 @@ class Target:
         if data.has_interventions:
             set_rows = data.set_rows()
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
+        if cells is not None:
+            settings["cells"] = cells.describe()
         levels = Levels(tables, resolved.shifts, offsets) if offsets.size > 1 else None
         if levels is not None:
             settings["learned"] = _learned_values(score, variants, resolved.h)
-        target = Target(data.names, problem, settings, score, levels, parents_only=parents_only)
+        target = Target(data.names, problem, settings, score, levels, parents_only=parents_only, cells=cells)
         return target.beginning_at(offsets.size // 2)
+
+    def with_cells(self, completed: Completed) -> Target:
+        """Return the target of a chain that completes the table in its own way."""
+        value = self.level // (1 if self.levels is None else self.levels.shifts.size)
+        levels = None if self.levels is None else replace(self.levels, tables=completed.tables)
+        problem = self.problem._replace(table=completed.tables[value])
+        return replace(self, problem=problem, levels=levels, redrawn=True)
 
     @property
     def n_nodes(self) -> int:
@@ -236,7 +260,7 @@ class Target:
 
     def scratch(self) -> Scratch:
         families = self.n_nodes * 2.0 ** min(self.n_nodes - 1, 40)
-        records = int(min(max(SMALL_MEMO, 2 * families), LARGE_MEMO))
+        records = int(min(max(SMALL_MEMO, 2 * families), REDRAWN_MEMO if self.redrawn else LARGE_MEMO))
         return make_scratch(self.n_nodes, self.max_parents, 2 ** (records - 1).bit_length(), self.problem.table.widest)
 
     def empty_graph(self) -> GraphArrays:

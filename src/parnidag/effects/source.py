@@ -66,6 +66,11 @@ def source_of(record: RunRecord, kept: Data | None, given: object) -> Source:
     """Put data and score of a run together, or say what is missing."""
     settings = record.settings
     name = str((settings.get("score") or {}).get("name", "unknown"))
+    if settings.get("cells") or name == "Copula":
+        raise ParnidagError(
+            "effects need a table whose cells are all known, in the units of its columns: run parnidag.sample again "
+            "with Data(..., missing='drop') or kind='continuous', and score='bge'"
+        )
     score = described_score(settings.get("score") or {})
     if score is None:
         raise ParnidagError(

@@ -45,7 +45,54 @@ def node_score(table: ScoreTable, node: int, parents: Integers, count: int, fact
             rows += ONE
     residual = sound(own - table.mix * explained, own)
     a, b, c = coefficients_of(table, node, rows)
-    return a + b * 2.0 * log_determinant + c * math.log(residual)
+    score = a + b * 2.0 * log_determinant + c * math.log(residual)
+    if table.child_width[node] > ONE:
+        score += further_columns(table, node, parents, count, rows, 2.0 * log_determinant, factor)
+    return score
+
+
+@kernel
+def further_columns(
+    table: ScoreTable, node: int, parents: Integers, count: int, rows: int, log_determinant: float, factor: Floats
+) -> float:
+    """Score the second and all later columns of a child, each given the parents' columns and the child's before it.
+
+    By the chain rule that is the score of all columns together, whatever their order.
+    """
+    gram, first = table.gram[table.pattern[node]], table.child_column[node]
+    score = 0.0
+    for k in range(table.child_width[node]):
+        residual = append_own_column(table, gram, parents, count, rows, first, k, factor)
+        if k > 0:
+            a, b, c = coefficients_of(table, node, rows + k)
+            score += a + b * log_determinant + c * math.log(residual)
+        log_determinant += math.log(residual)
+    return score
+
+
+@kernel
+def append_own_column(
+    table: ScoreTable, gram: Floats, parents: Integers, count: int, rows: int, first: int, k: int, factor: Floats
+) -> float:
+    """Append the k-th column of a child to the Cholesky factor of its parents' columns and its own; return its pivot.
+
+    The pivot is what those leave of the column.
+    """
+    row, residual, column = rows + k, gram[first + k, first + k], int64(0)
+    for member in range(count + 1):
+        begin = first if member == count else table.first_column[parents[member]]
+        end = first + k if member == count else table.first_column[parents[member] + 1]
+        for other in range(begin, end):
+            value = gram[first + k, other]
+            for earlier in range(column):
+                value -= factor[row, earlier] * factor[column, earlier]
+            value /= factor[column, column]
+            factor[row, column] = value
+            residual -= value * value
+            column += ONE
+    residual = sound(residual, gram[first + k, first + k])
+    factor[row, row] = math.sqrt(residual)
+    return residual
 
 
 @kernel

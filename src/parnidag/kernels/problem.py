@@ -39,7 +39,9 @@ class ScoreTable(NamedTuple):
     first_column: Integers
     """The columns of node i as a parent are first_column[i] … first_column[i + 1] − 1 (n + 1)."""
     child_column: Integers
-    """The column of each node as a child (n)."""
+    """The column of each node as a child, or the first of them (n)."""
+    child_width: Integers
+    """How many columns each node has as a child (n): more than one for classes, and then they are those as a parent."""
     mix: float
     """Weight of the explained part."""
     function: int
@@ -111,6 +113,7 @@ def gaussian_table(
         pattern=np.ascontiguousarray(pattern, np.int64),
         first_column=first.astype(np.int64),
         child_column=np.arange(n, dtype=np.int64),
+        child_width=np.ones(n, np.int64),
         mix=float(mix),
         function=int64(NO_FUNCTION),
         content=np.zeros(1, np.uint8),

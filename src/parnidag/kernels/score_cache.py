@@ -44,7 +44,7 @@ def make_scratch(n_nodes: int, max_parents: int, cache_records: int, widest: int
     A parent has at most `widest` columns.
     """
     largest = max_parents + 1
-    rows = max_parents * widest + 2
+    rows = (max_parents + 1) * widest + 1
     few = n_nodes <= MOST_DIRECT
     return Scratch(
         frame=make_frame(),

@@ -23,6 +23,9 @@ from parnidag.space.search_space import SearchSpace
 from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
+CELLS_KEY = 8
+"""Keeps the random numbers that first complete a table apart from those of chains and searches."""
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -137,7 +140,9 @@ def first_logs(setup: Setup, plan: Plan, *key: int) -> list[ChainLog]:
     """Set up the chains; a key gives them other random numbers than without one."""
     logs = []
     for index, graph in enumerate(setup.starts):
-        chain = new_chain(setup.target, graph, plan.seed, index)
+        cells = setup.target.cells
+        completed = None if cells is None else cells.begin(random_state(plan.seed, CELLS_KEY, index))
+        chain = new_chain(setup.target, graph, plan.seed, index, cells=completed)
         chain.graph.rng[:] = random_state(plan.seed, index, *key)
         if not np.isfinite(chain.log_posterior):
             setup.target.check_score()
@@ -145,7 +150,7 @@ def first_logs(setup: Setup, plan: Plan, *key: int) -> list[ChainLog]:
                 f"the log posterior of the graph that chain {index} starts from is {chain.log_posterior}: "
                 "the score or the prior rules it out; start= can give another one"
             )
-        setup.sampler.begin(setup.target, setup.prepared, chain, plan.tune)
+        setup.sampler.begin(chain.law or setup.target, setup.prepared, chain, plan.tune)
         log = ChainLog(chain, plan.boundaries())
         log.pass_boundaries(setup.sampler, plan.thin)
         logs.append(log)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from parnidag.cells.gaussian import Completed
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
 from parnidag.kernels.declare import named
@@ -27,6 +28,8 @@ from parnidag.target import Target, lay_graph
 
 BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
+STEPS_A_SWEEP = 1000
+"""Iterations, of one tried change each, between draws of cells."""
 STEPS_A_NODE, FEWEST_STEPS = 100, 2000
 """Iterations between draws of the level: so many that the scores this takes are a small part of the work."""
 Stages = Callable[[str], AbstractContextManager[object]]
@@ -81,6 +84,10 @@ class Chain:
     """Of a ladder: the chains that walk on flatter versions of the posterior."""
     counts: Any = None
     """Of a ladder: its counters (a NamedTuple)."""
+    cells: Completed | None = None
+    """How the chain completes a table with cells that are not known."""
+    law: Target | None = None
+    """The target with its own completed table, if it has one; else it is that of the run."""
     _scratch: Scratch | None = field(default=None, repr=False, compare=False)
 
     def scratch(self, target: Target) -> Scratch:
@@ -172,6 +179,11 @@ class Sampler:
         return ["samplers.PARNI()", "samplers.PartitionMCMC()"]
 
     @property
+    def draws_cells(self) -> bool:
+        """Whether it walks on while the cells of a table are drawn anew, which no table of parent sets survives."""
+        return False
+
+    @property
     def table_memory(self) -> float:
         """Bytes that its tables may take."""
         return DEFAULT_MEMORY
@@ -209,6 +221,10 @@ class Sampler:
         """Return the iterations after which values that are learned along with the graph are drawn anew."""
         return max(STEPS_A_NODE * target.n_nodes, FEWEST_STEPS)
 
+    def steps_a_sweep(self, target: Target) -> int:
+        """Return the iterations after which cells that are not known are drawn anew."""
+        return STEPS_A_SWEEP
+
     def on_new_tables(self, chain: Chain) -> None:
         """Compute anew what the chain keeps of its tables, which are others than before."""
 
@@ -225,17 +241,28 @@ class Sampler:
         return []
 
 
-def new_chain(target: Target, graph: Adjacency, seed: int, index: int, scratch: Scratch | None = None) -> Chain:
-    """Return a chain that stands at `graph`, with its own random stream."""
+def new_chain(
+    target: Target,
+    graph: Adjacency,
+    seed: int,
+    index: int,
+    scratch: Scratch | None = None,
+    cells: Completed | None = None,
+) -> Chain:
+    """Return a chain that stands at `graph`, with its own random stream, and its own cells if it draws any."""
+    law = None if cells is None else target.with_cells(cells)
+    target = law or target
     arrays = target.empty_graph()
     arrays.rng[:] = random_state(seed, index)
     most = arrays.edges.size
     buffer_codes = max(BUFFERED_DRAWS * 4 * target.n_nodes, 2 * most)
     levels = np.zeros(0 if target.levels is None else target.levels.count, np.int64)
     recorder = make_recorder(most, buffer_codes, BUFFERED_DRAWS)
-    chain = Chain(index, arrays, recorder, level=target.level, level_draws=levels, _scratch=scratch)
-    if levels.size:
-        chain.forget()  # whoever had the scratch before may have been at another level
+    chain = Chain(
+        index, arrays, recorder, level=target.level, level_draws=levels, cells=cells, law=law, _scratch=scratch
+    )
+    if levels.size or cells is not None:
+        chain.forget()  # whoever had the scratch before may have been at another level, or drawn other cells
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain
 

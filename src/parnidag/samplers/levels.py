@@ -1,4 +1,4 @@
-"""Values that are learned along with the graph: how a chain moves from one to another.
+"""What is learned along with the graph: how a chain moves from one value to another, and completes a table.
 
 The chain walks on pairs of a graph and a level, which stands for the values of the score's field and of the edge odds.
 Every so many iterations the level is drawn from its law given the graph,
@@ -8,6 +8,9 @@ Every so many iterations the level is drawn from its law given the graph,
 and in between the sampler walks as it does without levels: both leave the joint posterior as it is, and so the graphs
 have their posterior with the values averaged over. Walks over orders or partitions count as steps on the graph that was
 drawn from them last; given this graph, the level depends on neither.
+
+Where a table has cells that are not known, chains walk on pairs of a graph and a completed table, and draw the cells
+given the graph and the level in the same way (`cells.sweep`).
 """
 
 from __future__ import annotations
@@ -28,19 +31,33 @@ if TYPE_CHECKING:
 
 
 def advance_on_levels(sampler: Sampler, target: Target, chain: Chain, steps: int) -> int:
-    """Run at most `steps` iterations of a sampler, and draw the level whenever it is time; as `Sampler.advance`."""
-    if target.levels is None or chain.rungs:  # ladders see to it themselves
+    """Run at most `steps` iterations of a sampler, as `Sampler.advance`; draw cells and level whenever it is time."""
+    target = chain.law or target
+    if (target.levels is None and chain.cells is None) or chain.rungs:  # ladders see to it themselves
         return sampler.advance(target, chain, steps)
-    done, every = 0, sampler.steps_a_level(target)
+    done = 0
+    every = sampler.steps_a_level(target) if chain.cells is None else sampler.steps_a_sweep(target)
     while done < steps:
         wanted = min(every - chain.iteration % every, steps - done)
         made = sampler.advance(target, chain, wanted)
         done += made
         if made > 0 and chain.iteration % every == 0:
-            draw_level(sampler, target, chain)
+            if chain.cells is not None:
+                draw_cells(target, chain)
+            if target.levels is not None:
+                draw_level(sampler, target, chain)
         if made < wanted:  # the buffer of draws is full
             break
     return done
+
+
+def draw_cells(target: Target, chain: Chain) -> None:
+    """Draw the cells that are not known, given the graph, and score it anew."""
+    assert chain.cells is not None
+    odds = 1 if target.levels is None else target.levels.shifts.size
+    chain.cells.draw(chain.level // odds, chain.graph.parents, chain.graph.degree, chain.graph.rng)
+    chain.forget()
+    score_anew(*chain.parts(target)[:3])
 
 
 def draw_level(sampler: Sampler, target: Target, chain: Chain) -> None:

@@ -43,6 +43,10 @@ class _StructureSampler(Sampler):
         why = "since exchanges alone do not reach every graph"
         number(self.exchange, "exchange", least=0, below=1, what="a probability", note=why)
 
+    @property
+    def draws_cells(self) -> bool:
+        return True
+
     def prepare(self, target: Target, asked: Asked) -> Prepared:
         """Prepare nothing: these samplers propose every edge, and start without any but those required."""
         if asked.considered is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.cells.gaussian import Completed
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import Scratch
@@ -43,7 +44,9 @@ def restored_chain(
     scratch: Scratch | None = None,
 ) -> Chain:
     """Return the chain that `chain_state` was taken from."""
-    chain = new_chain(target, _kept_graph(target, state, ""), 0, index, scratch)
+    cells = _kept_cells(target, state)
+    chain = new_chain(target, _kept_graph(target, state, ""), 0, index, scratch, cells)
+    target = chain.law or target
     sampler.begin(target, prepared, chain, tune)
     for (path, one), rung in zip(_chains(chain), [None, *chain.rungs], strict=True):
         law = target if rung is None else rung.target
@@ -60,6 +63,16 @@ def _kept_graph(target: Target, state: Arrays, path: str) -> Adjacency:
     arcs, graph = state[f"{path}graph.edges"], target.required.copy()
     graph[arcs >> 16, arcs & 0xFFFF] = True
     return graph
+
+
+def _kept_cells(target: Target, state: Arrays) -> Completed | None:
+    if target.cells is None:
+        return None
+    completed = target.cells.completed()
+    for name in completed.arrays.kept:  # type: ignore[attr-defined]
+        getattr(completed.arrays, name)[:] = state[f"cells.{name}"]
+    completed.settle()
+    return completed
 
 
 def _restore(chain: Chain, path: str, state: Arrays) -> None:
@@ -100,7 +113,8 @@ def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
     }
     if chain.level_draws.size:
         arrays |= {"level": np.array([chain.level]), "level_draws": chain.level_draws}
-    for path, own in (*_parts(chain.own, "own"), *_parts(chain.counts, "counts")):
+    cells = None if chain.cells is None else chain.cells.arrays
+    for path, own in (*_parts(chain.own, "own"), *_parts(chain.counts, "counts"), *_parts(cells, "cells")):
         arrays |= {f"{path}.{name}": getattr(own, name) for name in own.kept}
     return arrays
 

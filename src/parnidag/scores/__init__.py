@@ -15,12 +15,13 @@ from parnidag.scores.by_name import load
 
 if TYPE_CHECKING:
     from parnidag.scores.bdeu import BDeu
+    from parnidag.scores.copula import Copula
     from parnidag.scores.custom import Compiled, PythonScore
     from parnidag.scores.gaussian import BIC, BGe, Gaussian, GPrior
     from parnidag.scores.listed import Table
     from parnidag.scores.spline import Spline
 
-__all__ = ["BIC", "BDeu", "BGe", "Compiled", "GPrior", "Gaussian", "PythonScore", "Spline", "Table"]
+__all__ = ["BIC", "BDeu", "BGe", "Compiled", "Copula", "GPrior", "Gaussian", "PythonScore", "Spline", "Table"]
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from parnidag._util.lazy import loader
-from parnidag.errors import DataError, ParnidagError
+from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
     from parnidag.data.table import Data
@@ -18,6 +18,7 @@ NAMES = {
     "gaussian": "gaussian.Gaussian",
     "gprior": "gaussian.GPrior",
     "bge": "gaussian.BGe",
+    "copula": "copula.Copula",
     "bic": "gaussian.BIC",
     "bdeu": "bdeu.BDeu",
     "spline": "spline.Spline",
@@ -40,11 +41,8 @@ def choose_score(score: Score | str | None, data: Data) -> Score:
         if data.own_score is not None:
             own: Score = data.own_score
             return own
-        if data.needs_cells:
-            raise DataError(
-                f"no score suits this table yet ({data.in_words()}); missing='drop' leaves out rows with empty cells, "
-                "kind='continuous' takes all columns for measurements, kind='discrete' for classes"
-            )
+        if data.kind == "mixed":
+            return named_score("copula")
         if data.kind == "discrete":
             return named_score("bdeu")
         return named_score("bge", {"alpha_w": "learn"})

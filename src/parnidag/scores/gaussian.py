@@ -280,8 +280,8 @@ class BGe(Score):
         moments_of = data.scaled_moments if self.standardise else data.centred_gram
         grams, means = map(np.array, zip(*map(moments_of, patterns.rows), strict=True))
         rows = np.array([data.count_rows(rows) for rows in patterns.rows], float)
-        prior_scale = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
-        off = means - self._prior_mean(n)
+        prior_scale = bge_prior_scale(n, alpha_mu, alpha_w)
+        off = means - bge_prior_mean(self, n)
         weight = (rows * alpha_mu / (rows + alpha_mu))[:, None, None]
         with np.errstate(over="ignore", invalid="ignore"):
             matrices = grams + weight * off[:, :, None] * off[:, None, :] + prior_scale * np.eye(n)
@@ -291,23 +291,36 @@ class BGe(Score):
                 "or their means are too far from the prior mean beside their spread; "
                 + ("use a larger alpha_mu" if self.standardise else "use standardise=True")
             )
-        q, rows = np.arange(n), rows[:, None]
-        before, after = (alpha_w - n + q + 1) / 2, (rows + alpha_w - n + q + 1) / 2
-        constant = (
-            -rows / 2 * math.log(math.pi)
-            + 0.5 * np.log(alpha_mu / (rows + alpha_mu))
-            + gammaln(after)
-            - gammaln(before)
-            + (alpha_w - n + 2 * q + 1) / 2 * math.log(prior_scale)
-        )
-        own = matrices[patterns.of_node, q, q]
-        return gaussian_table(matrices, own, coefficients(constant, -0.5, -after), patterns.of_node)
+        factors = bge_coefficients(rows, n, alpha_mu, alpha_w)
+        nodes = np.arange(n)
+        return gaussian_table(matrices, matrices[patterns.of_node, nodes, nodes], factors, patterns.of_node)
 
-    def _prior_mean(self, n: int) -> Floats:
-        mean = np.asarray(0.0 if self.mean is None else self.mean, float)
-        if mean.shape not in ((), (n,)):
-            raise ParnidagError(f"mean must be one number or {n} of them, one for each node, got {mean.size}")
-        return np.broadcast_to(mean, (n,))
+
+def bge_prior_mean(score: BGe, n: int) -> Floats:
+    """Return the prior mean of each of n columns."""
+    mean = np.asarray(0.0 if score.mean is None else score.mean, float)
+    if mean.shape not in ((), (n,)):
+        raise ParnidagError(f"mean must be one number or {n} of them, one for each node, got {mean.size}")
+    return np.broadcast_to(mean, (n,))
+
+
+def bge_prior_scale(n: int, alpha_mu: float, alpha_w: float) -> float:
+    """Return t: the prior covariance of n columns is a Wishart law's with the scale matrix t I."""
+    return alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
+
+
+def bge_coefficients(rows: Floats, n: int, alpha_mu: float, alpha_w: float) -> Floats:
+    """Return the coefficients of BGe on n columns, for each group of rows."""
+    q, rows = np.arange(n), rows[:, None]
+    before, after = (alpha_w - n + q + 1) / 2, (rows + alpha_w - n + q + 1) / 2
+    constant = (
+        -rows / 2 * math.log(math.pi)
+        + 0.5 * np.log(alpha_mu / (rows + alpha_mu))
+        + gammaln(after)
+        - gammaln(before)
+        + (alpha_w - n + 2 * q + 1) / 2 * math.log(bge_prior_scale(n, alpha_mu, alpha_w))
+    )
+    return coefficients(constant, -0.5, -after)
 
 
 def as_numbers(given: object) -> tuple[float, ...]:

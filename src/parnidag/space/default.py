@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from parnidag.data.table import Data
 from parnidag.kernels.problem import FREE
 from parnidag.space.expansion import candidate_limit, expand, strongest
-from parnidag.space.pc import pc
+from parnidag.space.pc import FisherTests, pc, thinned
 from parnidag.space.search_space import SearchSpace
 from parnidag.target import Target
 
@@ -76,9 +76,23 @@ def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int |
     when one of them explains the other better than nothing does. Parents that explain a node only together are near
     each other and the node, whatever tests of pairs say.
     """
+    if target.cells is not None:
+        return near_in_completed(data, target, alpha, max_conditioning)
     helps = target.gains > 0.0
     near = np.asarray(helps | helps.T)
     if not pc_fits(data, target):
         return near
     skeleton = pc(data, alpha=alpha, max_conditioning=max_conditioning).adjacency
     return skeleton | near if target.largest_joint > 1 else skeleton
+
+
+def near_in_completed(data: Data, target: Target, alpha: float, max_conditioning: int | None) -> NDArray[np.bool_]:
+    """Return the pairs of nodes that PC leaves in a completed table: those with a pair of columns that it leaves."""
+    table = target.problem.table
+    root = np.sqrt(np.diagonal(table.gram[0]))
+    tests = FisherTests(data.n_rows, table.gram[0] / root[:, None] / root, alpha)
+    near = thinned(tests, len(root), max_conditioning)[0]
+    begins = table.first_column[:-1]
+    between_nodes = np.logical_or.reduceat(np.logical_or.reduceat(near, begins, axis=0), begins, axis=1)
+    np.fill_diagonal(between_nodes, False)
+    return between_nodes

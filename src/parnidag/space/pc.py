@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from parnidag._util.checks import number, whole
-from parnidag.data.table import Data, as_data
+from parnidag.data.table import as_data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.types import Flags, Floats, Integers, int64
@@ -136,8 +136,19 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
         raise ParnidagError(
             "the tests of PC know nothing of interventions: use space.iterative(data, score=...) instead"
         )
-    n = table.n_nodes
-    independence = CountTests(table, alpha) if table.kind == "discrete" else FisherTests(table, alpha)
+    if table.kind == "discrete":
+        independence: CountTests | FisherTests = CountTests(table, alpha)
+    else:
+        independence = FisherTests(table.n_rows, table.standardised_gram() / (table.n_rows - 1), alpha)
+    adjacency, sizes, tests, levels = thinned(independence, table.n_nodes, largest)
+    seconds = time.perf_counter() - start
+    return Skeleton(table.names, adjacency, sizes, alpha, largest, tests, tuple(levels), seconds)
+
+
+def thinned(
+    independence: CountTests | FisherTests, n: int, largest: int | None
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], int, list[Level]]:
+    """Return the pairs that no test removes, the sizes of the sets that removed the others, and the tests made."""
     adjacency = ~np.eye(n, dtype=bool)
     sizes = np.full((n, n), -1)
     tests, levels = 0, []
@@ -153,16 +164,14 @@ def pc(data: object, alpha: float = 0.05, max_conditioning: int | None = None) -
         tests += made
         levels.append(Level(size, int(adjacency.sum()) // 2, time.perf_counter() - level_start))
         size += 1
-    seconds = time.perf_counter() - start
-    return Skeleton(table.names, adjacency, sizes, alpha, largest, tests, tuple(levels), seconds)
+    return adjacency, sizes, tests, levels
 
 
 class FisherTests:
     """All tests of a table of measurements at one significance level."""
 
-    def __init__(self, data: Data, alpha: float) -> None:
-        self.rows, self.alpha = data.n_rows, alpha
-        self.correlation = data.standardised_gram() / (self.rows - 1)
+    def __init__(self, rows: int, correlation: Floats, alpha: float) -> None:
+        self.rows, self.correlation, self.alpha = rows, np.ascontiguousarray(correlation), alpha
 
     def separated(self, adjacency: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], int] | None:
         """Return the pairs that a set of `size` neighbours of either node separates, and the number of tests made.

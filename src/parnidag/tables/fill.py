@@ -51,7 +51,7 @@ open_filling = opener(Filling)
 def make_filling(arrays: TableArrays, table: ScoreTable, max_parents: int) -> FillArrays:
     depth = int((arrays.candidate_count + arrays.required_count).max())
     walk = make_walk(len(arrays.candidate_count), depth if table.walks else 0)
-    rows = 1 if table.walks else max_parents * table.widest + 2
+    rows = 1 if table.walks else (max_parents + 1) * table.widest + 1
     return FillArrays(
         make_frame(),
         walk,

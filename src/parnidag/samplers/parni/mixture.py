@@ -70,6 +70,8 @@ PRESETS: dict[str, dict[str, float]] = {
 MIXED_FOR_FEW = {"parni": 0.1, "edge_reversal": 0.45, "regroup": 0.45}
 """The default up to `space.default.FEW_NODES` nodes: tables hold nearly all parents there, so moves that draw whole
 parent sets from them cross between modes; PARNI's blocks reach the rest (docs/adr/0010)."""
+MIXED_ON_CELLS = {"parni": 0.5, "adr": 0.2, "exchange": 0.25, "swap_parent": 0.05}
+"""The default where a chain draws cells: tables of parent sets would be out of date after every draw."""
 
 
 @keeps("tried", "accepted")

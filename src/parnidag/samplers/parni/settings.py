@@ -17,7 +17,15 @@ from parnidag.kernels.declare import named
 from parnidag.kernels.problem import FREE
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler
 from parnidag.samplers.parni.adaptation import make_parni
-from parnidag.samplers.parni.mixture import MOVES, TABLED, advance_chain, make_mixture, mixture_totals, move_weights
+from parnidag.samplers.parni.mixture import (
+    MIXED_ON_CELLS,
+    MOVES,
+    TABLED,
+    advance_chain,
+    make_mixture,
+    mixture_totals,
+    move_weights,
+)
 from parnidag.samplers.parni.rungs import advance_rungs, heated_targets, make_rungs, rung_totals
 from parnidag.samplers.parni.start import Initial, holds_everything, initialise, shared_candidates
 from parnidag.samplers.parni.warm_start import warm_start
@@ -26,6 +34,8 @@ from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 MOST_EVALUATIONS = 1e300
+ITERATIONS_A_SWEEP = 200
+"""Iterations, of some ten tried changes each, between draws of cells."""
 LEAST_KAPPA = 1e-8
 """Below this η could not be told from 0 or 1."""
 NEVER_FROZEN = (
@@ -110,6 +120,10 @@ class PARNI(Sampler):
         return [*[moves] * plain, *[ladders] * (self.rungs == 1), "samplers.PartitionMCMC()"]
 
     @property
+    def draws_cells(self) -> bool:
+        return self.rungs == 1 and (self.moves == "mixed" or not TABLED & move_weights(self.moves).keys())
+
+    @property
     def graphs_of_a_chain(self) -> int:
         return int(self.rungs)
 
@@ -131,7 +145,7 @@ class PARNI(Sampler):
         if not given and found.space is not None:
             considered = found.space.considered
         tables = None
-        if TABLED & move_weights(self.moves, target.n_nodes).keys():
+        if TABLED & self._weights(target).keys():
             with asked.stages("tables"):
                 candidates = shared_candidates(target, considered, [*found.graphs, *found.starts, *found.seen])
                 tables = build_tables(target, candidates, plus_one=False)
@@ -164,7 +178,7 @@ class PARNI(Sampler):
             kappa=self._kappa(target.n_nodes),
             target_evaluations=usual if self.target_evaluations is None else float(self.target_evaluations),
         )
-        chain.own = make_mixture(target, move_weights(self.moves, target.n_nodes), own, prepared.tables)
+        chain.own = make_mixture(target, self._weights(target), own, prepared.tables)
         chain.tables = prepared.tables
 
     def advance(self, target: Target, chain: Chain, steps: int) -> int:
@@ -183,6 +197,14 @@ class PARNI(Sampler):
 
     def caveats(self, prepared: Prepared) -> list[str]:
         return [NEVER_FROZEN] if self.adapt == "always" else []
+
+    def steps_a_sweep(self, target: Target) -> int:
+        return ITERATIONS_A_SWEEP
+
+    def _weights(self, target: Target) -> dict[str, float]:
+        if target.cells is not None and self.moves == "mixed":
+            return MIXED_ON_CELLS
+        return move_weights(self.moves, target.n_nodes)
 
     def _kappa(self, n_nodes: int) -> float:
         return min(0.01, 1 / n_nodes) if self.kappa is None else float(self.kappa)

@@ -1,0 +1,80 @@
+"""Which tables have cells that chains must draw, and what completes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from parnidag.cells.columns import ColumnCells, ordered_class, plain_number, scored_number, unordered_class
+from parnidag.cells.gaussian import GaussianCells
+from parnidag.data.table import Data
+from parnidag.errors import DataError, ParnidagError
+from parnidag.kernels.types import Flags, Floats
+from parnidag.scores.copula import Copula
+from parnidag.scores.gaussian import BGe, bge_prior_mean
+from parnidag.scores.normal_scores import has_heavy_ties
+
+BY_KIND: dict[str, Callable[[Floats, Flags], ColumnCells]] = {
+    "number": scored_number,
+    "count": scored_number,
+    "ordinal": ordered_class,
+    "binary": ordered_class,
+    "class": unordered_class,
+}
+"""How a column enters under `Copula`."""
+
+
+def cells_of(data: Data, score: object) -> GaussianCells | None:
+    """Return the cells that chains draw; None where the score takes the table as it is, or refuses it by itself."""
+    if isinstance(score, Copula):
+        if not data.needs_cells and not _is_cut(data):
+            return None
+    elif not isinstance(score, BGe) or data.gaps is None:
+        return None
+    _refuse(data, score)
+    if isinstance(score, Copula):
+        nodes = [BY_KIND[kind](*column) for kind, column in zip(data.kinds, _columns(data), strict=True)]
+    else:
+        nodes = _plain(data, score)
+    columns = sum(len(node.fixed) for node in nodes)
+    usual = columns + score.alpha_mu + 1
+    given = [getattr(variant, "alpha_w", None) for variant in score.variants(columns)]
+    values = [usual if one is None else float(one) for one in given]
+    low = min(values)
+    if low <= columns + 1:
+        raise ParnidagError(f"alpha_w must be more than {columns + 1} for {columns} columns of the model, got {low:g}")
+    return GaussianCells.of(nodes, float(score.alpha_mu), values)
+
+
+def _is_cut(data: Data) -> bool:
+    data.require_rows("scores.Copula")
+    return data.kind != "continuous" or has_heavy_ties(data.values)
+
+
+def _columns(data: Data) -> list[tuple[Floats, Flags]]:
+    """Return every column, with what is empty in it."""
+    gaps = np.zeros(data.values.shape, bool) if data.gaps is None else data.gaps
+    return [(data.values[:, j], gaps[:, j]) for j in range(data.n_nodes)]
+
+
+def _plain(data: Data, score: BGe) -> list[ColumnCells]:
+    """Return numbers in the units of BGe, less the prior mean; means and deviations are those of the known cells."""
+    nodes, prior_mean = [], bge_prior_mean(score, data.n_nodes)
+    for (values, empty), shift in zip(_columns(data), prior_mean, strict=True):
+        seen = values[~empty]
+        mean, unit = (seen.mean(), seen.std(ddof=1)) if score.standardise else (0.0, 1.0)
+        nodes.append(plain_number(values, empty, mean + unit * shift, unit))
+    return nodes
+
+
+def _refuse(data: Data, score: Copula | BGe) -> None:
+    """Refuse tables that latent cells are not drawn for."""
+    if isinstance(score, BGe) and data.kind != "continuous":
+        raise DataError("BGe takes numbers, and some columns are classes: leave score= out, or use scores.Copula()")
+    if data.has_interventions or data.rules is not None:
+        raise DataError(
+            "interventions or panels together with cells that chains must draw (classes beside numbers, empty cells, "
+            "tied values under Copula) are not supported: use missing='drop', or kind= for the whole table"
+        )
+    data.require_rows("a table with cells that chains must draw")

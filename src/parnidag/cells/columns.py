@@ -1,0 +1,86 @@
+"""What each column of a table lets its cells be, as numbers of a Gaussian model.
+
+Scores are normal scores: the i-th smallest of N numbers is the normal quantile of (i − ½)/N, and a class, or a value
+that many rows share, lies between the quantiles of the shares of rows below it and up to it. Margins are thereby taken
+from the data, and only what columns have to do with each other is left to the model.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from parnidag.kernels.types import Flags, Floats, Integers
+from parnidag.scores.normal_scores import HEAVY, ranked
+
+KNOWN, ANYTHING = -1, 0
+"""Of a cell: it has its number; it may be any number. Else which bounds it has, from 1 on."""
+
+
+class ColumnCells(NamedTuple):
+    """The cells of one node."""
+
+    fixed: Floats
+    """What is known, in the units of the model (columns × rows)."""
+    bound: Integers
+    """Of each cell KNOWN, ANYTHING or a number of bounds (rows)."""
+    low: Floats
+    high: Floats
+    """The bounds; the first are infinite."""
+    vectors: Floats
+    """What each class is in every column; none for numbers."""
+    empty: Flags
+    """Where the table is empty (rows)."""
+    classes: Integers
+    """The classes of the rows, 0 where the table is empty; none for numbers."""
+
+
+def plain_number(values: Floats, empty: Flags, mean: float, unit: float) -> ColumnCells:
+    """Return a column of numbers as they are, less a mean and in given units."""
+    fixed = np.where(empty, 0.0, (values - mean) / unit)[None]
+    return _numbers(fixed, np.where(empty, ANYTHING, KNOWN), [], empty)
+
+
+def scored_number(values: Floats, empty: Flags, most: float = HEAVY) -> ColumnCells:
+    """Return the normal scores of a column, but for empty cells and values that more than so many rows share."""
+    column = ranked(values[~empty])
+    fixed, bound = np.zeros((1, values.size)), np.full(values.size, ANYTHING)
+    fixed[0, ~empty] = column.scores[column.place]
+    cut = column.shares > most
+    bound[~empty] = np.where(cut, np.cumsum(cut), KNOWN)[column.place]
+    bounds = zip(column.low[cut].tolist(), column.high[cut].tolist(), strict=True)
+    return _numbers(fixed, bound, list(bounds), empty)
+
+
+def ordered_class(values: Floats, empty: Flags) -> ColumnCells:
+    """Return a column of ordered classes: no cell is known, and each has the bounds of its class."""
+    return scored_number(values, empty, most=0.0)
+
+
+def unordered_class(values: Floats, empty: Flags) -> ColumnCells:
+    """Return a column of classes without order: orthogonal contrasts with mean 0 and variance 1 over the rows known.
+
+    Contrast c tells class c from those after it. Any other such contrasts are a rotation of these, which the score does
+    not see: neither names nor order of the classes matter.
+    """
+    _, codes = np.unique(values[~empty], return_inverse=True)
+    rows = codes.size
+    shares = np.bincount(codes) / rows
+    left = np.cumsum(shares[::-1])[::-1]
+    scale = math.sqrt((rows - 1) / rows)
+    vectors = np.zeros((len(shares), len(shares) - 1))
+    for c in range(len(shares) - 1):
+        vectors[c, c] = scale * math.sqrt(left[c + 1] / (shares[c] * left[c]))
+        vectors[c + 1 :, c] = -scale * math.sqrt(shares[c] / (left[c + 1] * left[c]))
+    classes = np.zeros(values.size, np.int64)
+    classes[~empty] = codes
+    return ColumnCells(
+        vectors[classes].T, np.full(values.size, KNOWN), np.zeros(0), np.zeros(0), vectors, empty, classes
+    )
+
+
+def _numbers(fixed: Floats, bound: Integers, bounds: list[tuple[float, float]], empty: Flags) -> ColumnCells:
+    low, high = np.array([(-math.inf, math.inf), *bounds]).T
+    return ColumnCells(fixed, bound, low, high, np.zeros((0, 1)), empty, np.zeros(0, np.int64))
