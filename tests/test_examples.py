@@ -25,6 +25,7 @@ SAYS_AND_WRITES = {
     "interventions.py": (r"regulator → messenger .* 1\.0", {"experiments.csv"}),
     "mpi_cluster.py": (r"threads\n.*converged", {"posterior.nc", "run.ckpt"}),
     "own_score.py": (r"flowers → bees .* 1\.00 .* 1\.00", {"scores.csv"}),
+    "panel.py": (r"Panel\(955 rows(.*\n)*exercise glucose +0\.\d\d +1\.00", {"slices.png"}),
     "prior_knowledge.py": (r"altitude → rain .* 1\.00", {"priors.csv"}),
 }
 """A part of what each prints, and the files it leaves."""
