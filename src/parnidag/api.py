@@ -439,7 +439,7 @@ def exact(
     draws, seed = whole(draws, "draws"), seed_or_new(seed)
     began = time.perf_counter()
     table = _table(data)
-    check_size(table.n_nodes if table.rules is None else int((~table.rules.parents_only).sum()))
+    check_size(table.n_scored)
     target = _target(table, score, prior)
     if target.cells is not None:
         refuse_gaps(table.gaps, table.names, "a sum over all graphs")

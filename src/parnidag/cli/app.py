@@ -207,7 +207,7 @@ def exact(
     score = model.chosen_score(table)
     if not results.quiet:
         _describe_table(table)
-        _announce_long_sum(table.n_nodes)
+        _announce_long_sum(table.n_scored)
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
     return _exit_code(posterior)

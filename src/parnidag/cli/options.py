@@ -155,12 +155,9 @@ class ModelOptions:
         from parnidag.data.panel import Panel
 
         lags, within = 1 if self.lags is None else self.lags, self.within or "allowed"
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", MoreLagsWarning)
-            panel = Panel(path, time=self.time, unit=self.unit, lags=lags, static=self.static, within=within, **given)
-        for warning in caught:
-            say(f"Note: {str(warning.message).replace('lags=', '--lags ')}.")
-        return panel
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MoreLagsWarning)  # it is the first of the doubts, which are shown
+            return Panel(path, time=self.time, unit=self.unit, lags=lags, static=self.static, within=within, **given)
 
     def _kinds(self) -> tuple[str | None, dict[str, Any]]:
         """Read what the whole table is, None if it is not said, and what single columns are."""

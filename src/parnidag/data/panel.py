@@ -302,17 +302,21 @@ class Panel(Data):
         now = mask[self._series.rows[0]]
         return np.hstack([now, np.zeros((len(now), n_nodes - len(self.variables)), np.bool_)])
 
-    def _warn(self) -> None:
+    def doubts(self) -> tuple[str, ...]:
+        """List what the model cannot carry, as `Data.doubts` does; first of all that more lags are needed."""
         found = self._autocorrelation
         names = [] if found is None else dependent(found)
-        if names:
-            warnings.warn(
-                f"what {number_of(self.lags, 'lag')} leave{'s' * (self.lags == 1)} unexplained in {shorten(names)} "
-                f"still depends on the step before (p < {SURE:g}): try lags={self.lags + 1}, or add static columns if "
-                "units differ; edges and their probabilities rest on rows that are independent given the past",
-                MoreLagsWarning,
-                stacklevel=3,
-            )
+        if not names:
+            return super().doubts()
+        line = (
+            f"what {number_of(self.lags, 'lag')} leave{'s' * (self.lags == 1)} unexplained in {shorten(names)} still "
+            f"depends on the step before (p < {SURE:g}): try lags={self.lags + 1}, or static columns if units differ"
+        )
+        return line, *super().doubts()
+
+    def _warn(self) -> None:
+        if self._autocorrelation is not None and dependent(self._autocorrelation):
+            warnings.warn(self.doubts()[0], MoreLagsWarning, stacklevel=3)
 
 
 class Series(NamedTuple):

@@ -382,6 +382,11 @@ class Data:
         return len(self.names)
 
     @property
+    def n_scored(self) -> int:
+        """Number of columns that have a score: all but those that are parents only."""
+        return self.n_nodes if self.rules is None else int((~self.rules.parents_only).sum())
+
+    @property
     def values(self) -> Floats:
         """The numbers as given, and codes of levels (rows × columns), read-only."""
         if self._values is None:
