@@ -41,6 +41,12 @@ def is_acyclic(adjacency):
     return not power.any()
 
 
+def log_weight_of_children(target, adjacency):
+    """What nodes add by their number of children, beside the odds of edges."""
+    by_children = target.problem.by_children
+    return by_children[adjacency.sum(axis=1)].sum() if by_children.size else 0.0
+
+
 def enumerate_posterior(target, values, g):
     """All allowed DAGs with their posterior probabilities, by the naive score."""
     status, log_odds = target.problem.status, target.problem.log_odds
@@ -49,7 +55,7 @@ def enumerate_posterior(target, values, g):
         allowed = not (adjacency & (status == 0)).any() and not (~adjacency & (status == 2)).any()
         if allowed and adjacency.sum(axis=0).max() <= target.max_parents:
             graphs.append(adjacency)
-            scores.append(log_target(values, adjacency, g, log_odds))
+            scores.append(log_target(values, adjacency, g, log_odds) + log_weight_of_children(target, adjacency))
     scores = np.array(scores)
     weights = np.exp(scores - scores.max())
     return graphs, weights / weights.sum(), scores

@@ -86,7 +86,8 @@ class Definition:
         self.local = local
 
     def log_posterior(self, graph):
-        return sum(self.local(j, tuple(np.flatnonzero(graph[:, j]).tolist())) for j in range(len(graph)))
+        local = sum(self.local(j, tuple(np.flatnonzero(graph[:, j]).tolist())) for j in range(len(graph)))
+        return local + reference.log_weight_of_children(self.target, graph)
 
     def law(self, move, graph, pairs=None):
         """Probability of each next graph, by its bytes."""

@@ -107,6 +107,7 @@ TWINS = {
     "only own descendants barred": "rows",
     "only later descendants barred": "rows",
     "required unseen": "rows",
+    "children forgotten": "invariance",
     "outside forgotten": "invariance",
     "outside forgotten, plus one": "invariance",
     "groups by graph": "invariance",

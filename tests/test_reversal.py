@@ -27,6 +27,7 @@ NUMBER_OF_GRAPHS = {
     "no room beside the required parent": 4,
     "an unlikely parent": 25,
     "a hopeless parent": 25,
+    "regulators": 17,
 }
 SPACES = ("full", "gaps", "gaps plus one")
 
@@ -67,19 +68,20 @@ def test_states_outside_the_tables_are_met_only_where_there_are_some():
 
 
 @pytest.mark.parametrize(
-    ("twin", "space"),
+    ("twin", "prior", "space"),
     [
-        ("without edge counts", "full"),
-        ("wrong graph", "full"),
-        ("outside forgotten", "gaps"),
-        ("outside forgotten", "gaps plus one"),
+        ("without edge counts", "free", "full"),
+        ("wrong graph", "free", "full"),
+        ("outside forgotten", "free", "gaps"),
+        ("outside forgotten", "free", "gaps plus one"),
+        ("children forgotten", "regulators", "full"),
     ],
 )
-def test_broken_variant_is_caught(twin, space):
+def test_broken_variant_is_caught(twin, prior, space):
     broken = figures("three", twin)
-    assert broken[f"reversal, free, {space}"]["invariance"] > 1e-3
-    assert broken[f"reversal, free, {space}"]["rows"] < 1e-12
-    assert broken[f"REV, free, {space}"]["total_variation"] > 1e-3
+    assert broken[f"reversal, {prior}, {space}"]["invariance"] > 1e-3
+    assert broken[f"reversal, {prior}, {space}"]["rows"] < 1e-12
+    assert broken[f"REV, {prior}, {space}"]["total_variation"] > 1e-3
 
 
 def test_permitted_parents_are_those_of_the_definition():

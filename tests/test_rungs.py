@@ -46,7 +46,7 @@ def is_exact(found):
     return found["escaped"] == 0.0 and found["stale"] < 1e-9 and max(found["rows"], found["reversibility"]) < 1e-12
 
 
-@pytest.mark.parametrize("prior", ["free", "constrained"])
+@pytest.mark.parametrize("prior", ["free", "constrained", "regulators"])
 def test_an_exchange_leaves_the_product_of_both_laws_invariant(prior):
     found = figures(prior)
     assert is_exact(found)

@@ -8,7 +8,7 @@ import pytest
 from plain_python import script_figures
 
 KERNELS = ("MC3", "ADR", "PARNI gibbs", "PARNI printed")
-NUMBER_OF_GRAPHS = {"free": 25, "constrained": 6, "one parent": 16}
+NUMBER_OF_GRAPHS = {"free": 25, "constrained": 6, "one parent": 16, "regulators": 17}
 
 
 figures = functools.partial(script_figures, "transitions.py")
@@ -29,6 +29,13 @@ def test_metropolised_gibbs_moves_more_than_plain_gibbs():
     chosen, plain = figures("PARNI gibbs", "free"), figures("PARNI gibbs", "free", "plain Gibbs")
     assert plain["invariance"] < 1e-12
     assert chosen["moves"] > 1.2 * plain["moves"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_that_forgets_what_children_weigh_is_caught(kernel):
+    found = figures(kernel, "regulators", "children forgotten")
+    assert found["rows"] < 1e-12
+    assert found["invariance"] > 1e-3
 
 
 @pytest.mark.parametrize("twin", ["equation 7 as printed", "phantom states", "fixed order"])

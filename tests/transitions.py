@@ -291,6 +291,8 @@ PRIORS = {
     "constrained": EdgePrior(h="paper", required=[(0, 1)], forbidden=[(2, 0)]),
     "one parent": EdgePrior(h=0.4, max_parents=1, log_odds={(1, 2): 0.7}),
 }
+ALL_PRIORS = {**PRIORS, "regulators": EdgePrior(h=0.3, regulators=0.2, forbidden=[(2, 0)])}
+"""With one that ties nodes together, which walks over orders and partitions cannot have."""
 KERNELS = {
     "MC3": single_edge_steps(lambda dag: single_edge.FLIP),
     "ADR": single_edge_steps(single_edge.adr_move),
@@ -302,11 +304,12 @@ BROKEN = {
     "phantom states": {"reverse_normaliser": phantom_states, "printed_choice": choice_noting_pairs},
     "fixed order": {"shuffle_blocks": fixed_order},
     "plain Gibbs": {"gibbs_choice": plain_gibbs},
+    "children forgotten": {"more_children": lambda dag, i, more: 0.0, "turned_round": lambda dag, i, j: 0.0},
 }
 
 
 def main(kernel, prior, twin=""):
-    target = Target.build(Data(VALUES), Gaussian(g=G), PRIORS[prior])
+    target = Target.build(Data(VALUES), Gaussian(g=G), ALL_PRIORS[prior])
     install(DECISIONS)
     install(BROKEN.get(twin, {}))
     own = frozen_parni(target, kernel.removeprefix("PARNI "), omega=0.6) if kernel.startswith("PARNI") else None

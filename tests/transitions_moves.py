@@ -30,7 +30,7 @@ from parnidag.tables.build import build_tables
 from parnidag.target import Target
 
 PRIORS = {
-    **transitions.PRIORS,
+    **transitions.ALL_PRIORS,
     # across 1 → 2 the required parent must stay where it is, unless both nodes have it
     "required beside": EdgePrior(h="paper", required=[(0, 2)]),
     # across 0 → 2 the parent 1 cannot be handed on
@@ -203,7 +203,7 @@ def mixture_figures(name, prior):
 def mixtures():
     """All priors; with PARNI's blocks, where there is much to enumerate, not the freer ones."""
     blocks = ("mixed", "parni and exchange", "printed and all", "in bursts")
-    skipped = {(name, prior) for name in blocks for prior in ("free", "one parent")}
+    skipped = {(name, prior) for name in blocks for prior in ("free", "one parent", "regulators")}
     cases = [(name, prior) for name in MIXTURES for prior in PRIORS if (name, prior) not in skipped]
     return {f"{name}, {prior}": mixture_figures(name, prior) for name, prior in cases}
 

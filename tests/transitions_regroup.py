@@ -8,6 +8,7 @@ groups and of all draws are enumerated once, from the production code, and then 
 "raw" takes every decision by itself.
 """
 
+import functools
 import itertools
 import json
 import math
@@ -116,10 +117,14 @@ class Definition:
         local = reference_moves.Definition(target, values, G).local
         sets = [reference_spaces.space_sets(target, considered, plus_one, j) for j in range(target.n_nodes)]
         self.scores = [{family: local(j, tuple(sorted(family))) for family in each} for j, each in enumerate(sets)]
+        self.weigh = functools.partial(reference.log_weight_of_children, target)
         self.known = {}
 
     def choices(self, graph, group):
-        """All DAGs that differ in the parents of a group alone, how likely each is drawn, and its number of orders."""
+        """All DAGs that differ in the parents of a group alone, how likely each is drawn, and its number of orders.
+
+        What the tables do not know of a graph divides its number of orders.
+        """
         rest = graph.copy()
         rest[:, list(group)] = False
         key = rest.tobytes(), group
@@ -134,7 +139,8 @@ class Definition:
             orders = orders_without_descendants_first(graphs[possible], group)
             chances = orders * np.exp(logs[possible] - logs[possible].max())
             index = {each.tobytes(): k for k, each in enumerate(graphs[possible])}
-            self.known[key] = index, chances / chances.sum(), orders
+            rest_of_prior = np.array([self.weigh(each) for each in graphs[possible]])
+            self.known[key] = index, chances / chances.sum(), orders * np.exp(-rest_of_prior)
         return self.known[key]
 
     def law(self, graph, groups):
@@ -359,6 +365,7 @@ BROKEN = {
     "only own descendants barred": ("one parent", "full", {"permit": only_own_descendants_barred}),
     "only later descendants barred": ("one parent", "full", {"permit": only_later_descendants_barred}),
     "required unseen": ("a path through a required parent", "full", {"list_children": required_unseen}),
+    "children forgotten": ("regulators", "full", {"drawn_for_gone": lambda dag, *families: 0.0}),
     "outside forgotten": ("free", "gaps", {"holds_parents": lambda dag, tables, node: True}),
     "outside forgotten, plus one": ("free", "gaps plus one", {"holds_parents": lambda dag, tables, node: True}),
 }

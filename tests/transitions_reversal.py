@@ -26,7 +26,7 @@ from parnidag.target import Target
 MIX = 0.3
 
 PRIORS = {
-    **transitions.PRIORS,
+    **transitions.ALL_PRIORS,
     # 2 → 0 → 1 bars the reversal of 2 → 1, since 0 remains a parent of 1
     "a path through a required parent": EdgePrior(h="paper", required=[(0, 1)]),
     # 1 is full: no edge out of it can be turned round
@@ -188,6 +188,7 @@ BROKEN = {
     "without edge counts": {"acceptance": without_edge_counts},
     "wrong graph": {"log_ratio_of_sums": second_sum_of_the_way_back_in_the_wrong_graph},
     "outside forgotten": {"holds_parents": any_parents},
+    "children forgotten": {"drawn_for_gone": lambda dag, *families: 0.0},
 }
 
 

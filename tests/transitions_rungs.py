@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import reference
-from transitions import DECISIONS, PRIORS, G, install, key_of, starting_at
+from transitions import ALL_PRIORS, DECISIONS, G, install, key_of, starting_at
 from transitions_partition import judge, outcomes_of
 
 from parnidag.data import Data
@@ -25,11 +25,13 @@ POWER = 0.3
 class Case:
     def __init__(self, prior):
         values = reference.small_values(3)
-        self.target = Target.build(Data(values), Gaussian(g=G), PRIORS[prior])
+        self.target = Target.build(Data(values), Gaussian(g=G), ALL_PRIORS[prior])
         self.warmer = self.target.with_likelihood_to_the(POWER)
         graphs, posterior, _ = reference.enumerate_posterior(self.target, values, G)
         log_odds = np.where(np.isfinite(self.target.problem.log_odds), self.target.problem.log_odds, 0.0)
-        before = np.array([math.exp(log_odds[graph].sum()) for graph in graphs])
+        children = [reference.log_weight_of_children(self.target, graph) for graph in graphs]
+        self.children = dict(zip(map(bytes, graphs), children, strict=True))
+        before = np.array([math.exp(log_odds[g].sum() + more) for g, more in zip(graphs, children, strict=True)])
         hot = np.asarray(posterior) ** POWER * before ** (1.0 - POWER)
         self.laws = [dict(zip(map(bytes, graphs), law / law.sum(), strict=True)) for law in (np.array(posterior), hot)]
         self.at = [
@@ -44,7 +46,7 @@ class Case:
         rungs.trade(a, b, rungs.Trade(np.zeros((3, 3), np.int32), np.zeros(3, np.int64), np.zeros((2, 3))), 0.0)
         reached = key_of(a), key_of(b)
         stale = max(
-            abs(dag.log_posterior - scores[key]) + abs(dag.local.sum() - scores[key])
+            abs(dag.log_posterior - scores[key]) + abs(dag.local.sum() + self.children[key] - scores[key])
             for dag, scores, key in zip((a, b), self.scores, reached, strict=True)
         )
         return reached, stale

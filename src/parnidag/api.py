@@ -447,6 +447,7 @@ def exact(
             "a sum over all graphs needs a table that is known, and cells of this one are not (classes beside numbers, "
             "or values that many rows share): parnidag.sample draws them, or take all columns for one kind with kind="
         )
+    target.check_nodes_apart("the exact sum")
     answer = add_up_levels(target)
     assert answer is not None
     return _posterior_of_answer(table, target, answer, draws, 1, seed, began)

@@ -31,6 +31,7 @@ from parnidag.kernels.dag import (
     open_dag,
     parent_of,
     recompute_log_posterior,
+    weight_of_children,
 )
 from parnidag.kernels.declare import first_numbers, named
 from parnidag.kernels.jit import entry, kernel
@@ -181,6 +182,7 @@ class Target:
             free=arcs_of(resolved.status == FREE),
             words=hash_words(n),
             max_parents=int64(resolved.max_parents),
+            by_children=resolved.by_children,
             offset=float(offsets[0, 0]),
         )
         settings: dict[str, object] = {
@@ -236,6 +238,14 @@ class Target:
         if isinstance(self.score, Score):
             self.score.check(self.problem.table.content)
 
+    def check_nodes_apart(self, who: str) -> None:
+        """Refuse a prior that ties nodes together for those who choose the parents of each by itself."""
+        if self.problem.by_children.size:
+            raise ParnidagError(
+                f"{who} weighs the parents of every node by themselves, and with regulators= they depend on each other",
+                remedy="leave regulators out of the EdgePrior, or use samplers.PARNI(), ADR(), MC3() or REV()",
+            )
+
     @cached_property
     def gains(self) -> Floats:
         """By how much the local log target of j rises with i as a parent, [i, j]: alone, or in a set that needs it.
@@ -272,6 +282,7 @@ class Target:
         return GraphArrays(
             parents=lazy_zeros((n, max(self.max_parents, 1)), np.int32, busy=True),
             degree=np.zeros(n, np.int64),
+            children=np.zeros(n, np.int64),
             local=np.zeros(n),
             key=np.zeros(n, np.uint64),
             edges=lazy_zeros(most, np.int32),
@@ -290,7 +301,9 @@ class Target:
         return replace(
             self,
             problem=self.problem._replace(
-                table=self.problem.table.tempered(temperature), log_odds=self.problem.log_odds / temperature
+                table=self.problem.table.tempered(temperature),
+                log_odds=self.problem.log_odds / temperature,
+                by_children=self.problem.by_children / temperature,
             ),
             levels=None,
         )
@@ -369,7 +382,7 @@ def score_graph(problem: Problem, graph: GraphArrays, scratch: Scratch) -> float
     dag: Dag = open_dag(problem, graph, scratch)
     total = dag.offset
     for j in range(dag.n):
-        total += present_score(dag, int64(j))
+        total += present_score(dag, int64(j)) + weight_of_children(dag, int64(j))
     return total
 
 
@@ -404,6 +417,7 @@ def lay_graph(problem: Problem, graph: GraphArrays, scratch: Scratch, adjacency:
                 continue
             dag.parents[j, degree] = i
             dag.family[degree] = i
+            dag.children[i] += int64(1)
             degree += int64(1)
             key ^= dag.words[0, i]
             if dag.status[i, j] == REQUIRED:

@@ -33,7 +33,9 @@ def tables_are_affordable(target: Target, most_seconds: float = MOST_SECONDS) ->
     """May the scores of all parent sets be made in so many seconds, at every level that matters, and kept?"""
     if target.levels is not None:
         most_seconds *= MOST_SECONDS_LEARNED / MOST_SECONDS / (2 * levels_that_matter(target))
-    if target.scored.size > MAX_NODES or target.cells is not None or not has_room(target):
+    if target.cells is not None or target.problem.by_children.size:
+        return False
+    if target.scored.size > MAX_NODES or not has_room(target):
         return False
     times = 1 if target.parents_only is None else WALKS_OF_FOLDED
     return times * count_sets(target) * seconds_per_set(target) <= most_seconds

@@ -42,6 +42,8 @@ class GraphArrays(NamedTuple):
     parents: Codes
     """Sorted parents of each node (n × the most parents allowed)."""
     degree: Integers
+    children: Integers
+    """How many children each node has."""
     local: Floats
     """Local log target of each node given its parents."""
     key: Words
@@ -153,6 +155,8 @@ def add_edge(dag: Dag, i: int, j: int, score: float) -> None:
     dag.position[i, j] = slot
     dag.edge_count = slot + ONE
     dag.addable -= addable_between(dag, i, j)
+    dag.log_posterior += more_children(dag, i, ONE)
+    dag.children[i] += ONE
 
 
 @kernel
@@ -179,6 +183,8 @@ def remove_edge(dag: Dag, i: int, j: int, score: float) -> None:
         dag.position[parent_of(moved), child_of(moved)] = slot
     dag.edge_count = final
     dag.addable += addable_between(dag, i, j)
+    dag.log_posterior += more_children(dag, i, -ONE)
+    dag.children[i] -= ONE
 
 
 @kernel
@@ -219,6 +225,20 @@ def addable_between(dag: Dag, i: int, j: int) -> int:
 def replace_local(dag: Dag, j: int, score: float) -> None:
     dag.log_posterior += score - dag.local[j]
     dag.local[j] = score
+
+
+@leaf
+def more_children(dag: Dag, i: int, more: int) -> float:
+    """Return by how much the log prior rises when node i has so many more children, beside what local scores say."""
+    if dag.by_children.size == 0:
+        return 0.0
+    return dag.by_children[dag.children[i] + more] - dag.by_children[dag.children[i]]
+
+
+@leaf
+def turned_round(dag: Dag, i: int, j: int) -> float:
+    """Return the same for a child that passes from node i to node j."""
+    return more_children(dag, i, -ONE) + more_children(dag, j, ONE)
 
 
 @kernel
@@ -290,5 +310,10 @@ def recompute_log_posterior(dag: Dag) -> None:
     """Sum the local scores afresh, so that rounding does not pile up over millions of moves."""
     total = dag.offset
     for j in range(dag.n):
-        total += dag.local[j]
+        total += dag.local[j] + weight_of_children(dag, int64(j))
     dag.log_posterior = total
+
+
+@leaf
+def weight_of_children(dag: Dag, i: int) -> float:
+    return dag.by_children[dag.children[i]] if dag.by_children.size else 0.0

@@ -92,6 +92,8 @@ class Problem(NamedTuple):
     max_parents: int
     offset: float = 0.0
     """What every graph has beside its local scores: the log prior weight of values that are learned along with it."""
+    by_children: Floats = np.zeros(0)
+    """What a node adds beside its local score, by its number of children (n); empty if that makes no difference."""
     shift: float = 0.0
     """By how much the log odds of every edge exceed those of the tables that moves draw parents from."""
 

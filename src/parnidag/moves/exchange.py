@@ -19,7 +19,19 @@ from __future__ import annotations
 
 import math
 
-from parnidag.kernels.dag import ABSENT, FIXED, ONE, ZERO, Dag, add_edge, child_of, has_detour, parent_of, remove_edge
+from parnidag.kernels.dag import (
+    ABSENT,
+    FIXED,
+    ONE,
+    ZERO,
+    Dag,
+    add_edge,
+    child_of,
+    has_detour,
+    parent_of,
+    remove_edge,
+    turned_round,
+)
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
@@ -40,7 +52,7 @@ def exchange_move(dag: Dag) -> bool:
     score_a = family_score(dag, a, dag.degree[b])
     write_family(dag, a, NOBODY, NOBODY)
     score_b = family_score(dag, b, dag.degree[a])
-    gain = score_a - dag.local[a] + score_b - dag.local[b]
+    gain = score_a - dag.local[a] + score_b - dag.local[b] + turned_round(dag, a, b)
     if not happens(dag.rng, math.exp(min(0.0, gain))) or has_detour(dag, a, b):
         return False
     trade_parents(dag, a, b, score_a, score_b)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.graphs.adjacency import arcs_of
-from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, parent_of
+from parnidag.kernels.dag import ONE, ZERO, Dag, child_of, more_children, parent_of
 from parnidag.kernels.declare import keeps
 from parnidag.kernels.jit import kernel, leaf
 from parnidag.kernels.lazy_zeros import lazy_zeros
@@ -106,6 +106,39 @@ def holds_parents(dag: Dag, tables: Tables, node: int) -> bool:
     if not find_parents(tables, node, dag.parents[node], dag.degree[node]):
         return False
     return tables.scores[row_of(tables, node, tables.drawn_subset) + tables.drawn_column] > -math.inf
+
+
+@kernel
+def drawn_for_gone(dag: Dag, nodes: Integers, size: int, drawn: Codes, degrees: Integers) -> float:
+    """Return by how much more the log prior rises than tables know when nodes get the parents drawn for them.
+
+    Tables may lag behind the odds of edges, and know nothing of what a node adds by its number of children.
+    """
+    more = int64(0)
+    for k in range(size):
+        more += degrees[k] - dag.degree[nodes[k]]
+    gain = dag.shift * more
+    if dag.by_children.size == 0:
+        return gain
+    for k in range(size):
+        gain += count_children(dag, dag.parents[nodes[k]], dag.degree[nodes[k]], -ONE)
+    for k in range(size):
+        gain += count_children(dag, drawn[k], degrees[k], ONE)
+    for k in range(size):  # which was only a try
+        count_children(dag, drawn[k], degrees[k], -ONE)
+        count_children(dag, dag.parents[nodes[k]], dag.degree[nodes[k]], ONE)
+    return gain
+
+
+@kernel
+def count_children(dag: Dag, parents: Codes, degree: int, more: int) -> float:
+    """Give so many more children to each of a family's parents, and return by how much the log prior rises."""
+    gain = 0.0
+    for k in range(degree):
+        parent = int64(parents[k])
+        gain += more_children(dag, parent, more)
+        dag.children[parent] += more
+    return gain
 
 
 @kernel

@@ -46,6 +46,7 @@ from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.move import Move
 from parnidag.moves.orphans import (
     ChildLists,
+    drawn_for_gone,
     holds_parents,
     list_children,
     make_child_lists,
@@ -136,10 +137,8 @@ def regroup_move(dag: Dag, tables: Tables, own: Regroup) -> bool:
     sum_over_orders(tables, own, size)
     before = orders_of_graph(dag, own, size)
     draw_group(dag, tables, own, size)
-    more = int64(0)
-    for k in range(size):
-        more += own.degrees[k] - dag.degree[own.group[k]]
-    if not happens(dag.rng, acceptance(before, orders_of_draw(own, size), dag.shift * more)):
+    gain = drawn_for_gone(dag, own.group, size, own.drawn, own.degrees)
+    if not happens(dag.rng, acceptance(before, orders_of_draw(own, size), gain)):
         return False
     return replace_group(dag, own, size)
 

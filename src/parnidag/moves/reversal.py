@@ -43,6 +43,7 @@ from parnidag.kernels.types import Bytes, Codes, Floats, Integers, int64
 from parnidag.moves.move import Move
 from parnidag.moves.orphans import (
     ChildLists,
+    drawn_for_gone,
     holds_parents,
     list_children,
     make_child_lists,
@@ -118,14 +119,14 @@ def reversal_move(dag: Dag, tables: Tables, rev: Reversal) -> bool:
     others = dag.edge_count - free_parents(tables, i, dag.degree[i]) - free_parents(tables, j, dag.degree[j])
     # Where tables lag behind the odds of edges (see `regroup`), a graph may be the likelier, the more edges it has.
     prospect = 1.0
-    if dag.shift <= 0.0:
+    if dag.shift <= 0.0 and dag.by_children.size == 0:
         least = log_gain + dag.shift * (others + ONE - dag.edge_count)
         prospect = acceptance(least, dag.edge_count, others + ONE)
     if not happens(dag.rng, prospect):
         return False
     draw_families(dag, tables, rev, i, j)
     drawn = free_parents(tables, i, rev.degrees[0]) + free_parents(tables, j, rev.degrees[1])
-    log_gain += dag.shift * (others + drawn - dag.edge_count)
+    log_gain += drawn_for_gone(dag, rev.pair, int64(2), rev.drawn, rev.degrees)
     if not happens(dag.rng, acceptance(log_gain, dag.edge_count, others + drawn) / prospect):
         return False
     replace_families(dag, rev, i, j)

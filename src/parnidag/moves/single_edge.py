@@ -24,10 +24,12 @@ from parnidag.kernels.dag import (
     child_of,
     has_detour,
     is_ancestor,
+    more_children,
     odds,
     parent_of,
     present,
     remove_edge,
+    turned_round,
 )
 from parnidag.kernels.declare import keeps, opener
 from parnidag.kernels.jit import kernel, leaf, make_frame
@@ -84,9 +86,11 @@ def flip_any(dag: Dag) -> bool:
     if dag.position[j, i] != ABSENT:
         return False
     score = flipped_score(dag, j, i)
-    if not happens(dag.rng, math.exp(min(0.0, score - dag.local[j]))):
+    here = present(dag, i, j)
+    gain = score - dag.local[j] + more_children(dag, i, -ONE if here else ONE)
+    if not happens(dag.rng, math.exp(min(0.0, gain))):
         return False
-    if present(dag, i, j):
+    if here:
         remove_edge(dag, i, j, score)
         return True
     if is_ancestor(dag, j, i):
@@ -103,7 +107,8 @@ def add_any(dag: Dag) -> bool:
     code = random_absent(dag)
     i, j = parent_of(code), child_of(code)
     score = flipped_score(dag, j, i)
-    ratio = odds(score - dag.local[j]) * (dag.addable / (dag.edge_count + 1.0))
+    gain = score - dag.local[j] + more_children(dag, i, ONE)
+    ratio = odds(gain) * (dag.addable / (dag.edge_count + 1.0))
     if not happens(dag.rng, min(1.0, ratio)) or is_ancestor(dag, j, i):
         return False
     add_edge(dag, i, j, score)
@@ -118,7 +123,8 @@ def delete_any(dag: Dag) -> bool:
     code = int64(dag.edges[below(dag.rng, dag.edge_count)])
     i, j = parent_of(code), child_of(code)
     score = flipped_score(dag, j, i)
-    ratio = odds(score - dag.local[j]) * (dag.edge_count / (dag.addable + addable_between(dag, i, j)))
+    gain = score - dag.local[j] + more_children(dag, i, -ONE)
+    ratio = odds(gain) * (dag.edge_count / (dag.addable + addable_between(dag, i, j)))
     if not happens(dag.rng, min(1.0, ratio)):
         return False
     remove_edge(dag, i, j, score)
@@ -136,7 +142,7 @@ def reverse_any(dag: Dag) -> bool:
         return False
     without = flipped_score(dag, j, i)
     turned = flipped_score(dag, i, j)
-    gain = without - dag.local[j] + turned - dag.local[i]
+    gain = without - dag.local[j] + turned - dag.local[i] + turned_round(dag, i, j)
     if not happens(dag.rng, math.exp(min(0.0, gain))) or has_detour(dag, i, j):
         return False
     remove_edge(dag, i, j, without)

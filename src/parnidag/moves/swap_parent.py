@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from parnidag.kernels.dag import Dag, add_edge, child_of, is_ancestor, parent_of, present, remove_edge
+from parnidag.kernels.dag import Dag, add_edge, child_of, is_ancestor, parent_of, present, remove_edge, turned_round
 from parnidag.kernels.jit import kernel
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import below, happens
@@ -33,7 +33,8 @@ def swap_parent_move(dag: Dag) -> bool:
         return False
     write_family(dag, j, i, other)
     score = family_score(dag, j, dag.degree[j])
-    if not happens(dag.rng, math.exp(min(0.0, score - dag.local[j]))) or is_ancestor(dag, j, other):
+    gain = score - dag.local[j] + turned_round(dag, i, other)
+    if not happens(dag.rng, math.exp(min(0.0, gain))) or is_ancestor(dag, j, other):
         return False
     remove_edge(dag, i, j, score)
     add_edge(dag, other, j, score)

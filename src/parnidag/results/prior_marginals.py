@@ -33,6 +33,8 @@ from parnidag.target import Target, lay_graph
 Floats = NDArray[np.float64]
 Status = NDArray[np.uint8]
 
+NOTHING = np.zeros(0)
+
 EXACT_UP_TO = 12
 """Up to so many nodes the sum over all graphs takes a hundredth of a second."""
 
@@ -101,7 +103,9 @@ def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
     status, levels = target.problem.status, target.levels
     if levels is None or levels.shifts.size == 1:
         count = 1 if levels is None else levels.count
-        return prior_marginals(target.problem.log_odds, status, target.max_parents), np.full(count, 1.0 / count)
+        problem = target.problem
+        marginals = prior_marginals(problem.log_odds, status, target.max_parents, problem.by_children)
+        return marginals, np.full(count, 1.0 / count)
     sums = odds_sums(target)
     logs = levels.offsets + sums.log_sums + int((status == REQUIRED).sum()) * levels.shifts
     weights = np.exp(logs - logs.max())
@@ -109,24 +113,24 @@ def prior_of_edges(target: Target) -> tuple[Floats, Floats]:
     return np.tensordot(sums.shares @ weights.sum(axis=0), sums.marginals, axes=1), weights.ravel()
 
 
-def prior_marginals(log_odds: Floats, status: Status, max_parents: int) -> Floats:
+def prior_marginals(log_odds: Floats, status: Status, max_parents: int, by_children: Floats = NOTHING) -> Floats:
     """Return the prior probability of every edge of a `ResolvedPrior`: 1 if required, 0 if the prior rules it out."""
-    n = len(status)
+    n, by_edges = len(status), by_children.size == 0
     children = np.flatnonzero((status != FORBIDDEN).any(axis=0))
-    if children.size < n and max_parents >= n - 1:
+    if by_edges and children.size < n and max_parents >= n - 1:
         return _with_parents_only(log_odds, status, children)
     off_diagonal = ~np.eye(n, dtype=bool)
     free_odds = log_odds[off_diagonal]
     alike = bool((status[off_diagonal] == FREE).all() and (free_odds == free_odds[0]).all())
-    if alike and max_parents >= n - 1 and n <= MOST_COUNTED:
+    if by_edges and alike and max_parents >= n - 1 and n <= MOST_COUNTED:
         marginals = np.where(off_diagonal, counted_marginal(n, float(free_odds[0])), 0.0)
-    elif n <= EXACT_UP_TO:
+    elif by_edges and n <= EXACT_UP_TO:
         marginals = summed_marginals(log_odds, status, max_parents)
     else:
-        if alike and n > MOST_COUNTED:
+        if by_edges and alike and n > MOST_COUNTED:
             drawn = np.where(off_diagonal, alike_marginal(n, float(free_odds[0]), max_parents), 0.0)
         else:
-            drawn = drawn_marginals(log_odds, status, max_parents)
+            drawn = drawn_marginals(log_odds, status, max_parents, by_children=by_children)
         # An edge that no drawn graph had room for gets less than half a draw's worth.
         smallest = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))) / (2.0 * DRAWS)
         marginals = np.where(drawn == 0.0, smallest, drawn)
@@ -215,7 +219,12 @@ def no_score(node: Any, parents: Any, count: Any, content: Any) -> float:
 
 
 def drawn_marginals(
-    log_odds: Floats, status: Status, max_parents: int, draws: int | None = None, seed: int = SEED
+    log_odds: Floats,
+    status: Status,
+    max_parents: int,
+    draws: int | None = None,
+    seed: int = SEED,
+    by_children: Floats = NOTHING,
 ) -> Floats:
     """Estimate the prior probability of every edge from graphs drawn from the prior.
 
@@ -229,8 +238,11 @@ def drawn_marginals(
         neighbours = n * float((odds / (1.0 + odds)).mean())
         draws = int(np.clip(DRAWS * min(100 / n, 1.0, 8.0 / max(neighbours, 1e-9)), FEWEST_DRAWS, DRAWS))
     estimate = np.zeros((n, n))
-    for graph in _prior_graphs(log_odds, status, max_parents, draws, seed):
+    for graph in _prior_graphs(log_odds, status, max_parents, draws, seed, by_children):
         weights = np.where(_possible(graph, max_parents), odds, 0.0)
+        if by_children.size:
+            others = np.minimum(graph.sum(axis=1)[:, None] - graph, n - 2)  # children, less the one in question
+            weights *= np.exp(by_children[others + 1] - by_children[others])
         estimate += weights / (1.0 + weights + weights.T) / draws
     estimate = _averaged(estimate, exchangeable_nodes(log_odds, status))
     estimate[status == REQUIRED] = 1.0
@@ -254,11 +266,13 @@ def _odds(log_odds: Floats, status: Status) -> Floats:
     return np.where(status == FREE, np.exp(np.clip(log_odds, -700.0, 700.0)), 0.0)
 
 
-def _prior_graphs(log_odds: Floats, status: Status, max_parents: int, draws: int, seed: int) -> Iterator[Adjacency]:
+def _prior_graphs(
+    log_odds: Floats, status: Status, max_parents: int, draws: int, seed: int, by_children: Floats = NOTHING
+) -> Iterator[Adjacency]:
     """Draw graphs from the prior; between two of them ADR renews every edge several times, or in dense ones once."""
     n, odds = len(status), _odds(log_odds, status)
     table = function_table(n, no_score.address(), np.zeros(1, np.uint8))
-    problem = Problem(table, log_odds, status, arcs_of(status == FREE), hash_words(n), int64(max_parents))
+    problem = Problem(table, log_odds, status, arcs_of(status == FREE), hash_words(n), int64(max_parents), by_children)
     score: Any = None
     target, sampler = Target(tuple(map(str, range(n))), problem, {}, score), ADR(exchange=0.1)
     chain = new_chain(target, target.required, seed, 0)

@@ -109,6 +109,8 @@ def prepare(
     stages: Stages,
 ) -> Setup:
     """Do what all chains share, and find where they start if that is not given."""
+    if sampler.walks_on_tables:
+        target.check_nodes_apart(sampler.name)
     if target.levels is not None and (sampler.default_space != "none" or sampler.walks_on_tables):
         with stages("values to learn"):
             begin = given or default_skeleton(data, target)

@@ -33,6 +33,7 @@ from parnidag.kernels.dag import (
     child_of,
     has_detour,
     is_ancestor,
+    more_children,
     odds,
     parent_of,
     present,
@@ -91,12 +92,12 @@ def visit_block(dag: Dag, run: Parni, r: int) -> None:
     i, j = parent_of(code), child_of(code)
     here = present(dag, i, j)
     flipped = flipped_score(dag, j, i)
-    gain = flipped - dag.local[j]
+    gain = flipped - dag.local[j] + more_children(dag, i, -ONE if here else ONE)
     first = gain + run.eta_logit[i, j] if here else gain - run.eta_logit[i, j]
     second, turned = -math.inf, 0.0
     if pair:
         turned = flipped_score(dag, i, j)
-        second = turned - dag.local[i] - run.eta_logit[j, i]
+        second = turned - dag.local[i] + more_children(dag, j, ONE) - run.eta_logit[j, i]
         if here:
             second += first
     choice = printed_choice(dag, run, first, second, code) if run.printed else gibbs_choice(dag, first, second, code)
