@@ -1,13 +1,14 @@
 """Are the probabilities true? Graphs and data from the prior of a score, and the posterior asked to find them again.
 
-python -m benchmarks.calibration [--score bge|bdeu] [--replications R] [--nodes n] [--rows N] [--h H] [--seed S]
+python -m benchmarks.calibration [--score bge|bdeu|learned] [--replications R] [--nodes n] [--rows N] [--h H] [--seed S]
     [--jobs J] [--methods exact,sample] [--no-twins]
 
 When a graph is drawn from the prior over graphs, parameters from the score's prior and rows from these, then the true
 graph is one more draw from its own posterior. So among all edges that were given probability 0.3, 30 in 100 must be
 there, and the rank of the truth among draws, by any statistic of graph and data, must be uniform. One statistic reads
 the data (how strongly the ends of edges are associated), since a posterior that ignores them is calibrated too.
-The twins draw the data from another prior than the posterior supposes, and must fail.
+The twins draw the data from another prior than the posterior supposes, and must fail. In "learned" the scale of BGe and
+the odds of edges are drawn from their priors too, for each data set anew, and the posterior learns both.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from rich.table import Table
 from scipy import stats
 
 import parnidag
-from parnidag import EdgePrior, scores
+from parnidag import Beta, EdgePrior, scores
 from parnidag.data import Data
 from parnidag.graphs.adjacency import topological_order
 from parnidag.results.posterior import Posterior
@@ -41,6 +42,8 @@ BIN_EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.
 LEAST_VARIANCE = 20.0
 """Bins in which Σp(1 − p) is smaller have too few events for a standard error."""
 STATISTICS = ("edges", "association")
+LEARNED_EXTRA, LEARNED_ODDS = (0.5, 8.0), Beta(3.0, 7.0)
+"""What is drawn and learned in "learned"."""
 WAVE = 1_000_003
 """Between the seeds of waves of graphs: far from those that users choose one after another."""
 
@@ -56,17 +59,19 @@ class Normal:
 
     alpha_mu: float = 1.0
     scale: float = 1.0
+    extra: tuple[float, ...] = ()
+    """By how much α_w exceeds n + 1: one of these for each data set, equally probable; by default it is alpha_mu."""
 
-    @property
-    def score(self) -> Score:
-        """The score whose prior this is, when the scale is 1."""
-        return scores.BGe(alpha_mu=self.alpha_mu, standardise=False)
+    def score(self, nodes: int) -> Score:
+        """Return the score whose prior this is, when the scale is 1."""
+        alpha_w = tuple(nodes + 1 + extra for extra in self.extra) or None
+        return scores.BGe(alpha_mu=self.alpha_mu, alpha_w=alpha_w, standardise=False)
 
     def draw_parameters(
-        self, rng: np.random.Generator, n: int, q: int, count: int
+        self, rng: np.random.Generator, n: int, q: int, count: int, extra: float | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return noise variances (count), weights (count × q) and intercepts (count) of a node."""
-        alpha_w = n + self.alpha_mu + 1  # the default of BGe
+        alpha_w = n + 1 + (self.alpha_mu if extra is None else extra)
         t = self.alpha_mu * (alpha_w - n - 1) / (self.alpha_mu + 1)
         variance = self.scale * t / 2 / rng.gamma((alpha_w - n + q + 1) / 2, size=count)
         weights = rng.standard_normal((count, q)) * np.sqrt(variance / t)[:, None]
@@ -75,9 +80,10 @@ class Normal:
     def draw(self, rng: np.random.Generator, graph: np.ndarray, rows: int) -> Data:
         """Draw parameters, then rows."""
         values = np.zeros((rows, len(graph)))
+        extra = float(rng.choice(self.extra)) if self.extra else None
         for j in topological_order(graph) or []:
             parents = np.flatnonzero(graph[:, j])
-            variance, weights, intercept = self.draw_parameters(rng, len(graph), len(parents), 1)
+            variance, weights, intercept = self.draw_parameters(rng, len(graph), len(parents), 1, extra)
             noise = rng.standard_normal(rows) * np.sqrt(variance[0])
             values[:, j] = intercept[0] + values[:, parents] @ weights[0] + noise
         return Data(values, kind="continuous")
@@ -95,9 +101,8 @@ class Classes:
     levels: tuple[int, ...] = (2, 3)
     """Levels of the nodes in turn."""
 
-    @property
-    def score(self) -> Score:
-        """The score whose prior this is."""
+    def score(self, nodes: int) -> Score:
+        """Return the score whose prior this is."""
         return scores.BDeu(ess=self.ess)
 
     def draw_parameters(self, rng: np.random.Generator, levels: int, rows: int, count: int) -> np.ndarray:
@@ -145,10 +150,10 @@ class Case:
     """What the data are drawn from, and what the posterior supposes."""
 
     truth: Normal | Classes
-    truth_h: float
+    truth_h: float | Beta
     score: Score | None
     """None for a posterior that ignores the data."""
-    h: float
+    h: float | Beta
     nodes: int
     rows: int
     method: str = "exact"
@@ -185,8 +190,11 @@ def flat() -> Score:
     return scores.PythonScore(lambda node, parents: 0.0, name="flat")
 
 
-def prior_graphs(nodes: int, h: float, count: int, seed: int) -> np.ndarray:
+def prior_graphs(nodes: int, h: float | Beta, count: int, seed: int) -> np.ndarray:
     """Return independent graphs from the prior."""
+    if isinstance(h, Beta):
+        values = np.random.default_rng(seed).beta(h.a, h.b, count)
+        return np.concatenate([prior_graphs(nodes, value, 1, seed + k) for k, value in enumerate(values.tolist())])
     any_data = np.random.default_rng(0).standard_normal((3, nodes))
     found = parnidag.exact(any_data, score=flat(), prior=EdgePrior(h=h), draws=count, seed=seed)
     return np.array(found.graphs[0], bool)
@@ -319,14 +327,21 @@ def verdict(outcome: Outcome) -> float:
 
 def right_case(kind: str, nodes: int, rows: int, h: float | None = None, method: str = "exact") -> Case:
     """Return the case in which the posterior supposes what is true."""
-    h = 1 / nodes if h is None else h
-    truth = Normal() if kind == "bge" else Classes()
-    return Case(truth, h, truth.score, h, nodes, rows, method)
+    odds: float | Beta = 1 / nodes if h is None else h
+    truth: Normal | Classes = Normal() if kind == "bge" else Classes()
+    if kind == "learned":
+        truth, odds = Normal(extra=LEARNED_EXTRA), LEARNED_ODDS
+    return Case(truth, odds, truth.score(nodes), odds, nodes, rows, method)
 
 
 def twins(kind: str, right: Case) -> dict[str, Case]:
     """Return cases in which the posterior supposes something else; every one must fail."""
     inside = {key: value for key, value in vars(right).items() if key not in ("truth", "truth_h")}
+    if isinstance(right.h, Beta):
+        return {
+            "odds the other way round": Case(right.truth, Beta(right.h.b, right.h.a), **inside),
+            "noise variance × 10": Case(Normal(scale=10.0, extra=LEARNED_EXTRA), right.h, **inside),
+        }
     others: dict[str, tuple[Normal | Classes, float]] = {
         "edges at twice the odds": (right.truth, 2 * right.h / (1 + right.h))
     }
@@ -355,7 +370,7 @@ def show_reliability(console: Console, title: str, outcome: Outcome) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--score", choices=("bge", "bdeu"), default="bge")
+    parser.add_argument("--score", choices=("bge", "bdeu", "learned"), default="bge")
     parser.add_argument("--replications", type=int, default=500)
     parser.add_argument("--nodes", type=int, default=5)
     parser.add_argument("--rows", type=int, default=20)

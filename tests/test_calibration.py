@@ -14,7 +14,7 @@ from parnidag.tables.all_sets import all_local_scores
 from parnidag.target import Target
 
 NODES, ROWS = 4, 20
-REPLICATIONS, TWIN_REPLICATIONS = 400, 200
+REPLICATIONS, TWIN_REPLICATIONS, LEARNED_REPLICATIONS = 400, 200, 150
 SEED = 11
 KINDS = ("bge", "bdeu")
 STANDARD_ERRORS = 4.5
@@ -33,6 +33,17 @@ def test_the_posterior_is_calibrated(kind):
     predicted = [each.predicted for each in calibration.reliability(outcome)]
     assert min(predicted) < 0.1
     assert max(predicted) > 0.5, "probabilities that hardly differ say nothing about calibration"
+
+
+def test_the_posterior_is_calibrated_where_scale_and_odds_are_learned():
+    outcome = calibration.replicate(calibration.right_case("learned", NODES, ROWS), LEARNED_REPLICATIONS, SEED)
+    assert calibration.verdict(outcome) > SMALLEST_P
+
+
+@pytest.mark.parametrize("twin", ["odds the other way round", "noise variance × 10"])
+def test_values_from_another_prior_are_found_out(twin):
+    case = calibration.twins("learned", calibration.right_case("learned", NODES, ROWS))[twin]
+    assert calibration.verdict(calibration.replicate(case, LEARNED_REPLICATIONS, SEED)) < SMALLEST_P
 
 
 @pytest.mark.parametrize(("kind", "twin"), twin_cases())
@@ -67,7 +78,7 @@ def normal_z(truth, parents, draws=200_000):
     variance, weights, intercept = truth.draw_parameters(rng, 3, len(parents), draws)
     centre = intercept[:, None] + weights @ data.values[:, parents].T
     logs = stats.norm.logpdf(data.values[:, 2], centre, np.sqrt(variance)[:, None]).sum(axis=1)
-    return z_of_mean_likelihood(logs, local_score(data, Normal().score, 2, parents))
+    return z_of_mean_likelihood(logs, local_score(data, Normal().score(3), 2, parents))
 
 
 @pytest.mark.parametrize("parents", [[], [0], [0, 1]])
@@ -86,7 +97,7 @@ def classes_z(truth, parents, draws=100_000):
     tables = truth.draw_parameters(rng, levels[2], states, draws)
     likelihoods = tables[:, state, values[:, 2]].prod(axis=1)
     with np.errstate(divide="ignore"):
-        return z_of_mean_likelihood(np.log(likelihoods), local_score(data, Classes().score, 2, parents))
+        return z_of_mean_likelihood(np.log(likelihoods), local_score(data, Classes().score(3), 2, parents))
 
 
 @pytest.mark.parametrize("parents", [[], [0], [0, 1]])

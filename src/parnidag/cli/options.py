@@ -94,6 +94,10 @@ class ModelOptions:
     """Prior weight of an edge, between 0 and 1: its odds are h / (1 - h). "A,B" learns it, beforehand Beta(A, B);
     "paper" is 1 / number of nodes. Default: 2 / number of nodes."""
 
+    regulators: float | None = None
+    """How unequal nodes are as parents: each has an h of its own, the more unequal the smaller this number (1 for
+    genes). Needs a sampler of single graphs, such as the default."""
+
     forbid: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="EDGE")] = ()
     """An edge that no graph may have, written "parent,child" or "parent->child". Repeatable."""
 
@@ -217,6 +221,7 @@ class ModelOptions:
 
         return EdgePrior(
             h="paper" if self.h is None and self.score == "paper" else self.h,
+            regulators=self.regulators,
             forbidden=[_edge("--forbid", text) for text in self.forbid],
             required=[_edge("--require", text) for text in self.require],
             max_parents=self.max_parents,

@@ -64,6 +64,7 @@ def _prior_rows(prior: dict[str, Any]) -> Rows:
     }
     return [
         ("edge prior h", _odds_in_words(prior.get("h"))),
+        ("regulators", f"{prior['regulators']:g}" if "regulators" in prior else ""),
         ("most parents", str(prior.get("max_parents", ""))),
         *((name, f"{count:,}" if count else "") for name, count in counts.items()),
     ]
@@ -205,6 +206,8 @@ def _prior_call(prior: dict[str, Any]) -> list[str]:
             options.append(f"{name}={edges!r}")
         elif edges:
             notes.append(f"the same {prior.get(f'{name}_edges', len(edges))} {name} edges")
+    if prior.get("regulators") is not None:
+        options.append(f"regulators={prior['regulators']!r}")
     if prior.get("tiers"):
         options.append(f"tiers={[list(tier) for tier in prior['tiers']]!r}")
     if prior.get("max_parents") is not None:

@@ -272,7 +272,9 @@ def _prior_graphs(
     """Draw graphs from the prior; between two of them ADR renews every edge several times, or in dense ones once."""
     n, odds = len(status), _odds(log_odds, status)
     table = function_table(n, no_score.address(), np.zeros(1, np.uint8))
-    problem = Problem(table, log_odds, status, arcs_of(status == FREE), hash_words(n), int64(max_parents), by_children)
+    problem = Problem(table, log_odds, status, arcs_of(status == FREE), hash_words(n), int64(max_parents))._replace(
+        by_children=by_children
+    )
     score: Any = None
     target, sampler = Target(tuple(map(str, range(n))), problem, {}, score), ADR(exchange=0.1)
     chain = new_chain(target, target.required, seed, 0)
