@@ -11,7 +11,7 @@ from scipy.stats import beta
 import parnidag
 from parnidag import Beta, Data, EdgePrior, samplers, scores
 from parnidag.errors import ParnidagError
-from parnidag.priors.edge_prior import weights_by_children
+from parnidag.priors.odds import weights_by_children
 from parnidag.results.prior_marginals import prior_marginals
 from parnidag.target import Target
 

@@ -23,7 +23,8 @@ from parnidag import samplers
 from parnidag.data import Data
 from parnidag.kernels.declare import named
 from parnidag.moves import regroup
-from parnidag.priors.edge_prior import Beta, EdgePrior
+from parnidag.priors.edge_prior import EdgePrior
+from parnidag.priors.odds import Beta
 from parnidag.samplers import base, levels
 from parnidag.samplers._on_tables import DrawingSampler
 from parnidag.samplers.base import Prepared, Rung, new_chain

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from parnidag.data.table import Data
     from parnidag.errors import MoreLagsWarning, ParnidagError, StoppedWarning
     from parnidag.graphs.graph import Graph, as_graph
-    from parnidag.priors.edge_prior import Beta, EdgePrior
+    from parnidag.priors.edge_prior import EdgePrior
+    from parnidag.priors.odds import Beta
     from parnidag.results.compare import compare
     from parnidag.results.netcdf import load
     from parnidag.results.posterior import Posterior
@@ -64,8 +65,8 @@ _load = loader(
         "errors.StoppedWarning",
         "graphs.graph.Graph",
         "graphs.graph.as_graph",
-        "priors.edge_prior.Beta",
         "priors.edge_prior.EdgePrior",
+        "priors.odds.Beta",
         "results.compare.compare",
         "results.netcdf.load",
         "results.posterior.Posterior",

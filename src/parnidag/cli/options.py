@@ -51,7 +51,7 @@ def _whole(kind: type, tokens: Sequence[Token]) -> int:
 
 def _odds_weight(kind: type, tokens: Sequence[Token]) -> Any:
     """Read a number, two for a Beta prior, or "paper"."""
-    from parnidag.priors.edge_prior import Beta
+    from parnidag.priors.odds import Beta
 
     text = tokens[0].value
     if text == "paper":

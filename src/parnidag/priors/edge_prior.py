@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from graphlib import CycleError, TopologicalSorter
@@ -10,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, betaln, expit, logit, logsumexp
 
 from parnidag._util.checks import as_whole, number, whole
 from parnidag._util.text import shorten
@@ -20,51 +18,14 @@ from parnidag.graphs.matrices import frame_parts, is_frame, is_zero_one
 from parnidag.graphs.read import read_graph
 from parnidag.kernels.problem import FORBIDDEN, FREE, REQUIRED
 from parnidag.priors.nodes import SIZE_ADVICE, Edge, Node, Nodes, checked_edge, checked_node, refuse_repeated
+from parnidag.priors.odds import LEAST_BETA, MOST_BETA, Beta, weights_by_children
 
-SPACING = 0.25
-"""Between values of h that is learned, in log odds."""
-LEAST_BETA, MOST_BETA = 1e-3, 1e9
 MOST_LOG_ODDS = 1e4
 """Largest log odds of one edge: beyond any evidence, yet far from swallowing the digits of a score."""
 MOST_LISTED_EDGES = 1000
 """Most forbidden or required edges that `EdgePrior.describe` lists: a dense mask has n² of them, too many to keep."""
 
 Edges = tuple[Edge, ...] | NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Beta:
-    """What is believed of the edge odds weight h if it is to be learned along with the graph: h ~ Beta(a, b).
-
-    Given h a graph of E edges weighs (h/(1 − h))^E, divided by what all graphs weigh together, so that h by itself has
-    the prior Beta(a, b), and the weight of a graph depends on its number of edges alone. In computations h has one of
-    finitely many values, `SPACING` apart in log odds.
-
-    Parameters
-    ----------
-    a, b
-        Positive; the mean of h is a/(a + b).
-
-    Examples
-    --------
-    >>> import parnidag
-    >>> parnidag.EdgePrior(h=parnidag.Beta(1, 9)).h
-    Beta(a=1, b=9)
-    """
-
-    a: float
-    b: float
-
-    def __post_init__(self) -> None:
-        for name in ("a", "b"):
-            number(getattr(self, name), name, least=LEAST_BETA, most=MOST_BETA, error=PriorError)
-
-    def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return values of h, equally far apart in log odds, and the log of the probability of each."""
-        least, most = logit(np.clip(betaincinv(self.a, self.b, (1e-6, 1.0 - 1e-9)), 1e-12, 1.0 - 1e-12)).tolist()
-        h = expit(np.linspace(least, most, max(round((most - least) / SPACING), 1) + 1))
-        logs = self.a * np.log(h) + self.b * np.log1p(-h)  # a density over log odds
-        return h, logs - logsumexp(logs)
 
 
 @dataclass(frozen=True)
@@ -261,13 +222,6 @@ class EdgePrior:
             **({} if self.regulators is None else {"regulators": float(self.regulators)}),
             "log_odds_edges": int(np.count_nonzero(self._extra(nodes))),
         }
-
-
-def weights_by_children(n: int, h: float, a: float) -> NDArray[np.float64]:
-    """Return log B(a + c, b + n − 1 − c)/B(a, b) for c = 0 … n − 1 children, less what c edges of odds h weigh."""
-    c, b = np.arange(n), a * (1.0 - h) / h
-    logs = betaln(a + c, b + n - 1 - c) - betaln(a, b)
-    return np.asarray(logs - c * (math.log(h) - math.log1p(-h)))
 
 
 def chosen_prior(prior: EdgePrior | str | None, score: object) -> EdgePrior:
