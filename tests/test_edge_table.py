@@ -146,3 +146,17 @@ def test_classes_within_error_are_counted():
     assert Posterior(replace(record, prior_probabilities=at_limit)).diagnostics().evidence_unsure >= 1
     clear = np.where(p > 0.5, 0.01, 0.99)
     assert Posterior(replace(record, prior_probabilities=clear)).diagnostics().evidence_unsure == 0
+
+
+def test_edges_say_whether_they_raise_or_lower_and_by_how_much():
+    """The mean of what `coefficients` tabulates, for learned values too; sampled, exact, loaded."""
+    data = parnidag.simulate(nodes=5, edges=6, rows=60, seed=2).values * [1, 10, 0.1, 1, 1]
+    for score in (None, parnidag.scores.Gaussian()):
+        posterior = parnidag.exact(data, score=score, draws=800, seed=1)
+        table = posterior.summary(0).set_index(["parent", "child"])["coefficient"]
+        wanted = posterior.coefficients(0, standardised=True).set_index(["parent", "child"])["mean"]
+        assert np.allclose(table[wanted.index].to_numpy(float), wanted, atol=1e-10)
+        assert table.isna().sum() == 20 - len(wanted)
+    assert parnidag.exact(data).summary()["coefficient"].isna().all()  # no draws
+    curved = parnidag.exact(data, score=parnidag.scores.Spline(), draws=20, seed=1)
+    assert curved.summary()["coefficient"].isna().all()

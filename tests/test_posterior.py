@@ -174,7 +174,8 @@ def test_summary_lists_edges_by_probability_with_their_errors():
     record = replace(record, prior_probabilities=np.full((4, 4), 0.25))
     table = Posterior(record).summary()
     columns = ["parent", "child", "probability", "mcse", "ess", "rhat", "prior", "bayes_factor", "evidence"]
-    assert list(table.columns) == columns
+    assert list(table.columns) == [*columns, "coefficient"]
+    assert table["coefficient"].isna().all()  # nothing is kept of the data
     assert list(zip(table["parent"], table["child"], strict=True)) == sorted(EDGES, key=EDGES.get, reverse=True)
     assert list(table["evidence"]) == ["included", "included", "inconclusive", "inconclusive", "excluded"]
     mcse = edge_mcse(record.batch_counts, record.batch_iterations)

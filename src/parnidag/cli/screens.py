@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
     from parnidag.simulation import Simulation
 
-NUMERIC = ("joined", "direction", "probability", "mcse", "ess", "rhat", "first", "second", "difference", "in MC errors")
+NUMERIC = ("joined", "direction", "probability", "coefficient", "mcse", "ess", "rhat", "first", "second")
+NUMERIC += ("difference", "in MC errors")
 
 RENAMED = {"forbidden": "forbid", "required": "require", "kinds": "kind"}
 """Arguments of the library whose options have another name."""
@@ -42,7 +43,7 @@ def print_edges(summary: pd.DataFrame, threshold: float, nodes: int, believed: b
         shown = ", ".join(f"{row.parent} → {row.child} {row.probability:.2f}" for row in likeliest)
         say(f"The most probable: {shown}. A lower --threshold lists more." if shown else "No edge was seen at all.")
         return
-    formats = {"mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
+    formats = {"coefficient": "+.2f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
     known = [
         name for name in formats if name in summary and summary[name].notna().any() and (believed or name != "evidence")
     ]

@@ -13,6 +13,7 @@ from parnidag.effects.classes import ClassContrast, ClassEffects, ClassOutcomes
 from parnidag.effects.curves import MOST_DRAWS as MOST_CURVED
 from parnidag.effects.curves import CurveDraws, curve_draws
 from parnidag.effects.direct import coefficient_table
+from parnidag.effects.direct import mean_coefficients as mean_coefficients_of
 from parnidag.effects.dose import DoseResponse
 from parnidag.effects.draws import MOST_DRAWS, DrawnGraphs, LinearDraws, drawn_graphs, linear_draws
 from parnidag.effects.experiments import rank_about, rank_experiments
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
 
 
+MOST_EDGES, MOST_SLOTS = 10**8, 10**7
+"""Edges of stored graphs beyond which a table of edges does without coefficients, or with those of fewer draws."""
 MOST_DOSED = 2000
 """Draws of a dose-response curve, which asks for each of them many times."""
 MOST_STEPS = 10_000
@@ -59,6 +62,18 @@ def coefficients(
     linear = _linear_of(posterior, source_of(posterior.record, posterior.data, data), seed, "coefficients")
     probabilities = posterior.edge_probabilities.to_numpy()
     return coefficient_table(linear, probabilities, min_probability, standardised)
+
+
+def mean_coefficients(posterior: Posterior) -> Floats:
+    """Return the mean coefficient of every edge in standard deviations, given that it is there; NaN if unknown."""
+    record = posterior.record
+    n, edges = len(record.nodes), int(record.graph_offsets[-1])
+    score = described_score(record.settings.get("score") or {})
+    known = score is not None and has_linear_parameters(score) and bool(record.sums or posterior.data)
+    if not known or not record.graph_index.size or edges > MOST_EDGES:
+        return np.full((n, n), np.nan)
+    most = max(MOST_SLOTS * record.graph_index.size // max(edges, 1), 1)
+    return mean_coefficients_of(source_of(record, posterior.data, None), drawn_graphs(record, min(most, MOST_DRAWS)))
 
 
 def intervene(posterior: Posterior, do: Any, data: Any, seed: int | None) -> Outcomes | ClassOutcomes:

@@ -5,8 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from parnidag.effects.draws import LinearDraws
+from parnidag.effects.draws import DrawnGraphs, LinearDraws, families_of, fitted, value_weights
+from parnidag.effects.source import Source, scales_of
 from parnidag.kernels.types import Floats, Integers
+
+
+def mean_coefficients(source: Source, graphs: DrawnGraphs) -> Floats:
+    """Return the posterior mean of every coefficient given its edge, in standard deviations; NaN without the edge.
+
+    It is added up over the different families, so that very many graphs take little memory.
+    """
+    families, n = families_of(graphs), len(source.names)
+    scores, means = fitted(source, families)
+    weights = value_weights(scores, families, source.scored)
+    share = np.bincount(graphs.graph_of, minlength=len(weights)) / graphs.graph_of.size
+    sizes = np.diff(families.first)
+    codes = families.parents * n + np.repeat(families.nodes, sizes)
+    sums, there = np.zeros((2, n * n))
+    for mean, weight in zip(means, weights.T, strict=True):
+        drawn = np.bincount(families.of.ravel(), np.repeat(share * weight, n), len(families.nodes))
+        sums += np.bincount(codes, mean * np.repeat(drawn, sizes), n * n)
+        there += np.bincount(codes, np.repeat(drawn, sizes), n * n)
+    scales = scales_of(source)
+    ratio = scales.units / scales.deviations
+    found = np.divide(sums, there, out=np.full(n * n, np.nan), where=there > 0).reshape(n, n)
+    return np.asarray(found * ratio / ratio[:, None])
 
 
 def coefficient_table(

@@ -173,15 +173,23 @@ class LinearDraws:
         return tuple(scales.means + scales.units * one for one in found)  # type: ignore[return-value]
 
 
+def fitted(source: Source, families: Families) -> tuple[Floats, Floats]:
+    """Return the score of every family for each learned value, and the posterior means of its coefficients."""
+    tables, n = source.tables(), len(source.names)
+    factor, dense = np.zeros((families.most_parents + 1,) * 2), np.zeros((n, n))
+    scores = np.empty((len(tables), len(families.nodes)))
+    means = np.empty((len(tables), len(families.parents)))
+    for table, score, mean in zip(tables, scores, means, strict=True):
+        kernels.fit_families(table, families.nodes, families.first, families.parents, factor, dense, score, mean)
+    return scores, means
+
+
 def linear_draws(source: Source, graphs: DrawnGraphs, seed: int) -> LinearDraws:
     """Draw parameters for every draw of a graph."""
     tables, families, laid = source.tables(), families_of(graphs), graphs.laid
     n = len(source.names)
     factor, dense = np.zeros((families.most_parents + 1,) * 2), np.zeros((n, n))
-    scores = np.empty((len(tables), len(families.nodes)))
-    family_means = np.empty((len(tables), len(families.parents)))
-    for table, score, mean in zip(tables, scores, family_means, strict=True):
-        kernels.fit_families(table, families.nodes, families.first, families.parents, factor, dense, score, mean)
+    scores, family_means = fitted(source, families)
     weights = value_weights(scores, families, source.scored)
     start = np.cumsum(graphs.edges[graphs.graph_of]) - graphs.edges[graphs.graph_of]
     draws = graphs.index.size

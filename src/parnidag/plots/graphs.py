@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,10 +53,11 @@ EDGE_MAP = LinearSegmentedColormap.from_list("parnidag_edges", PROBABILITY_MAP(n
 def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = None) -> Axes:
     """Draw the graph of probable edges in layers, parents above their children.
 
-    The more probable an edge, the wider and darker its arrow; edges below 0.9 also carry their probability as a number
-    (unless there are more than 40 of them). It is a picture of the edges one by one, not one graph: both directions of
-    an edge can be there, and cycles. Edges against the direction of the layers then run upwards. Names shrink to fit
-    small axes.
+    The more probable an edge, the wider and darker its arrow. Numbers say by how many standard deviations one of the
+    parent raises (+) or lowers (−) the child, where the score has such coefficients (`Posterior.coefficients`); edges
+    below 0.9 also carry their probability, p. Where there are more than 40 numbers of a kind, they are left out. It is
+    a picture of the edges one by one, not one graph: both directions of an edge can be there, and cycles. Edges against
+    the direction of the layers then run upwards. Names shrink to fit small axes.
 
     Parameters
     ----------
@@ -81,13 +83,19 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
         ax, tuple(np.clip((high - low) * _UNIT_INCHES + _BESIDE, _SMALLEST, _LARGEST).tolist()), square=True
     )
     scaled = _Scaled(ax, 1.0 if len(names) <= 40 else 0.6)
+    coefficients = posterior.summary(threshold).pivot(index="parent", columns="child", values="coefficient")
+    signs = coefficients.reindex(index=posterior.nodes, columns=posterior.nodes).to_numpy(float, na_value=np.nan)
+    signed = int((shown & ~np.isnan(signs)).sum()) <= _MOST_NUMBERS
     numbered = int((probabilities[shown] < _SURE).sum()) <= _MOST_NUMBERS
     for parent, child in np.argwhere(shown).tolist():
         probability, twofold = float(probabilities[parent, child]), bool(shown[child, parent])
         path = edge_path(layout, sizes, parent, child, twofold)
         scaled.arrow(path, probability)
-        if numbered and probability < _SURE:
-            scaled.number(_point_along(path, 0.4 if twofold else 0.5), probability)
+        known = signed and not np.isnan(signs[parent, child])
+        said = [re.sub(r"\b0\.", ".", f"{signs[parent, child]:+.2f}")] if known else []
+        said += [f"p {probability:.2f}" if said else f"{probability:.2f}"] if numbered and probability < _SURE else []
+        if said:
+            scaled.label(_point_along(path, 0.4 if twofold else 0.5), "\n".join(said))
     for place, size, name in zip(layout.xy, sizes, names, strict=True):
         scaled.node(place, size, name)
     scaled.resize(_UNIT_INCHES * 72.0)
@@ -240,11 +248,9 @@ class _Scaled(Artist):
         self._ax.add_patch(patch)
         self._arrows.append((patch, self._weight * (0.015 + 0.045 * probability)))
 
-    def number(self, place: Floats, probability: float) -> None:
-        self.label(place, f"{probability:.2f}")
-
     def label(self, place: Floats, words: str) -> None:
-        text = self._ax.text(place[0], place[1], words, ha="center", va="center", color=INK, zorder=4)
+        said = words.replace("-", "−")
+        text = self._ax.text(*place, said, linespacing=0.9, ha="center", va="center", color=INK, zorder=4)
         text.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
         text.set_in_layout(False)
         self._texts.append((text, 0.75 * _FONT))

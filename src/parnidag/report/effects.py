@@ -43,14 +43,6 @@ def effect_facts(posterior: Posterior) -> dict[str, Any] | None:
     return {"rows": rows, "classes": classes, "causes": sorted({row[0] for row in rows})}
 
 
-def coefficient_of_edges(posterior: Posterior) -> dict[tuple[str, str], float]:
-    """Return the mean coefficient of each edge in standard deviations, given that it is there."""
-    if not hasattr(_effects(posterior), "linear"):
-        return {}
-    table = posterior.coefficients(0.0, standardised=True)
-    return dict(zip(zip(table["parent"], table["child"], strict=True), table["mean"], strict=True))
-
-
 def _effects(posterior: Posterior) -> Effects | ClassEffects | None:
     if len(posterior.nodes) > MOST_NODES or not posterior.record.graph_index.size:
         return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.drawing import layered
-from parnidag.report.effects import coefficient_of_edges, effect_facts
+from parnidag.report.effects import effect_facts
 from parnidag.report.names import box_width, label, shown_name
 
 if TYPE_CHECKING:
@@ -136,11 +136,7 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
         "child": children.tolist(),
         "probability": [kept_digits(value) for value in table["probability"]],
     }
-    coefficients = coefficient_of_edges(posterior)
-    if coefficients:
-        pairs = zip(table["parent"], table["child"], strict=True)
-        columns["coefficient"] = [figure(coefficients.get(pair, math.nan)) for pair in pairs]
-    for name in FIGURES:
+    for name in ("coefficient", *FIGURES):
         if table[name].notna().any():
             columns[name] = [figure(value) for value in table[name].to_numpy(float, na_value=np.nan).tolist()]
     if "evidence" in table and (table["evidence"] != "unknown").any():

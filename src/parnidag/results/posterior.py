@@ -21,7 +21,7 @@ from parnidag.results import summaries
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.dynamics import Slices
-from parnidag.results.edge_table import edge_table
+from parnidag.results.edge_table import edge_table, with_gaps
 from parnidag.results.learned import learned_table
 from parnidag.results.notebook import as_html
 from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit, settings_json
@@ -186,12 +186,24 @@ class Posterior:
             multiply its odds (a bound, from the number of kept iterations, for an edge that a run has always or never
             seen); and `evidence`: "included" from a Bayes factor of 10, "excluded" up to 1/10, "inconclusive" between,
             "required" or "forbidden" where the prior leaves no choice, "not considered" outside a search space that the
-            sampler cannot leave. `mcse`, `ess` and `rhat` are <NA> for an edge that never changed, for which a run
-            cannot know them, for exact results, which have no error, and beyond the 20,000 most frequent edges, for
-            which alone they are kept.
+            sampler cannot leave; and `coefficient`, by how many standard deviations one of the parent raises (+) or
+            lowers (−) the child, where the edge is there: the mean over stored draws, <NA> for edges that none of
+            them has and for scores without such coefficients. `mcse`, `ess` and `rhat` are <NA> for an edge that never
+            changed, for which a run cannot know them, for exact results, which have no error, and beyond the 20,000
+            most frequent edges, for which alone they are kept.
         """
         number(min_probability, "min_probability", least=0, most=1)
-        return edge_table(self._record, self._probabilities, min_probability)
+        table = edge_table(self._record, self._probabilities, min_probability)
+        places = {name: place for place, name in enumerate(self._record.nodes)}
+        parents, children = (table[end].map(places).to_numpy(dtype=int) for end in ("parent", "child"))
+        table["coefficient"] = with_gaps(self._coefficients[parents, children])
+        return table
+
+    @cached_property
+    def _coefficients(self) -> NDArray[np.float64]:
+        from parnidag.effects import answers
+
+        return answers.mean_coefficients(self)
 
     def diagnostics(self) -> Diagnostics:
         """Judge convergence: R-hat, effective sample sizes, between-chain disagreement, a verdict and advice."""
@@ -213,10 +225,10 @@ class Posterior:
         return "Posterior: " + ", ".join(parts)
 
     def _repr_html_(self) -> str:
-        return as_html(self._headline(), self.summary(), self.diagnostics())
+        return as_html(self._headline(), edge_table(self._record, self._probabilities, 0.01), self.diagnostics())
 
     def __repr__(self) -> str:
-        table = self.summary().head(_SHOWN_EDGES)
+        table = edge_table(self._record, self._probabilities, 0.01).head(_SHOWN_EDGES)
         lines = [self._headline()]
         for parent, child, probability in zip(table["parent"], table["child"], table["probability"], strict=True):
             lines.append(f"  {edge_label(parent, child):<52} {probability:.2f}")
