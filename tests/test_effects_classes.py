@@ -65,7 +65,7 @@ def test_means_given_every_graph_are_sums_over_all_rows(n):
     codes, arity = table_of(n), ARITY[:n]
     posterior = parnidag.exact(Data(codes, kind="discrete"), score=scores.BDeu(ess=ESS), draws=1, seed=1)
     source = source_of(posterior.record, None, None)
-    for graph in all_dags(n)[:: 1 if n == 3 else 11]:
+    for graph in all_dags(n):
         tables, _ = tables_given(codes, graph, arity)
         draws = effect_tables.table_draws(source, effect_draws.one_graph(graph), 1)
         for do in ({}, {0: 1}, {1: 2}, {n - 1: 0, 0: 0}):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
     from parnidag.simulation import Simulation
 
-NUMERIC = ("joined", "direction", "probability", "coefficient", "mcse", "ess", "rhat", "first", "second")
-NUMERIC += ("difference", "in MC errors")
+_OF_EDGES = ("joined", "direction", "probability", "coefficient", "mcse", "ess", "rhat")
+NUMERIC = (*_OF_EDGES, "first", "second", "difference", "in MC errors")
 
 RENAMED = {"forbidden": "forbid", "required": "require", "kinds": "kind"}
 """Arguments of the library whose options have another name."""

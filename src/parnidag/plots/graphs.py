@@ -250,7 +250,7 @@ class _Scaled(Artist):
 
     def label(self, place: Floats, words: str) -> None:
         said = words.replace("-", "−")
-        text = self._ax.text(*place, said, linespacing=0.9, ha="center", va="center", color=INK, zorder=4)
+        text = self._ax.text(place[0], place[1], said, linespacing=0.9, ha="center", va="center", color=INK, zorder=4)
         text.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
         text.set_in_layout(False)
         self._texts.append((text, 0.75 * _FONT))
