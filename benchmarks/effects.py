@@ -2,23 +2,30 @@
 
 python -m benchmarks.effects cost
 python -m benchmarks.effects coverage [--sets S] [--seed S]
+python -m benchmarks.effects beside --table FILE.csv [--edges K]
 
 Cost: CPU seconds and memory of the summary of all pairs, of results with 4000 stored graphs. Coverage: a graph of three
 nodes, parameters and rows from the prior of the model, and the 90 % interval of the effect of X0 on X1 in the posterior
 of the rows; X1 → X0 is forbidden, so that turning effects round shows. Besides, how many graphs without a path there
 were, against the sum of their probabilities. The twins leave something out, and must fail: the uncertainty of
-parameters, that of graphs, and the direction of effects.
+parameters, that of graphs, and the direction of effects. Beside: total effects along the most probable edges of a
+table, next to DoWhy's on the consensus graph (if it is installed) and to the bounds of IDA (Maathuis, Kalisch and
+Bühlmann 2009): the smallest and the largest slope over the parents that the cause may have in the most frequent class.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import logging
 import math
 import resource
 import time
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from rich.console import Console
@@ -237,13 +244,74 @@ def coverage(console: Console, sets: int, seed: int) -> None:
     console.print(table)
 
 
+# ── beside others ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def beside(console: Console, path: str, edges: int) -> None:
+    frame = pd.read_csv(path)
+    posterior = parnidag.exact(Data(frame, kind="continuous"), draws=4000, seed=1)
+    effects, members = posterior.effects(standardised=True), posterior.top_classes(1)[0]
+    standard = (frame - frame.mean()) / frame.std()
+    table = Table("cause", "effect", "mean", "90 %", "no effect", "DoWhy, consensus", "IDA")
+    for row in posterior.summary().head(edges).itertuples():
+        found = effects.summary(row.parent, row.child).iloc[0]
+        low, high = ida_bounds(standard, members, row.parent, row.child)
+        table.add_row(
+            row.parent,
+            row.child,
+            f"{found['mean']:+.3f}",
+            f"{found['5%']:+.3f} … {found['95%']:+.3f}",
+            f"{found['zero']:.2f}",
+            by_dowhy(standard, posterior.consensus_graph(), row.parent, row.child),
+            f"{low:+.3f} … {high:+.3f}",
+        )
+    console.print(table)
+
+
+def ida_bounds(frame: pd.DataFrame, members: parnidag.Graph, cause: str, effect: str) -> tuple[float, float]:
+    """Return the smallest and largest slope over the sets of parents that a class allows the cause."""
+    names, both = list(frame.columns), members.adjacency
+    x = names.index(cause)
+    parents = [k for k in range(len(names)) if both[k, x] and not both[x, k]]
+    open_ = [k for k in range(len(names)) if both[k, x] and both[x, k]]
+    slopes = []
+    for size in range(len(open_) + 1):
+        for more in itertools.combinations(open_, size):
+            new = [(a, b) for a in more for b in (*parents, *more) if a != b]
+            if all(both[a, b] or both[b, a] for a, b in new):  # else there would be a new collider
+                chosen = [names[k] for k in (*parents, *more)]
+                inside = frame[[cause, *chosen]].to_numpy()
+                slope = np.linalg.lstsq(inside, frame[effect].to_numpy(), rcond=None)[0][0]
+                slopes.append(0.0 if effect in chosen else float(slope))
+    return min(slopes), max(slopes)
+
+
+def by_dowhy(frame: pd.DataFrame, graph: parnidag.Graph, cause: str, effect: str) -> str:
+    try:
+        import dowhy
+    except ImportError:
+        return "not installed"
+    logging.disable(logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = dowhy.CausalModel(frame, treatment=cause, outcome=effect, graph=graph.to_dowhy())
+        estimand = model.identify_effect(proceed_when_unidentifiable=True)
+        if not nx.has_path(graph.to_networkx(), cause, effect):
+            return "no path"
+        return f"{model.estimate_effect(estimand, method_name='backdoor.linear_regression').value:+.3f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("cost", "coverage"))
+    parser.add_argument("what", choices=("cost", "coverage", "beside"))
     parser.add_argument("--sets", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--table")
+    parser.add_argument("--edges", type=int, default=12)
     given = parser.parse_args()
-    if given.what == "cost":
+    if given.what == "beside":
+        beside(Console(), given.table, given.edges)
+    elif given.what == "cost":
         cost(Console())
     else:
         coverage(Console(), given.sets, given.seed)
