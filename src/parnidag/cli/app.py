@@ -204,9 +204,10 @@ def exact(
     import parnidag
 
     prior, table = model.prior(), model.data(data)
-    score = model.chosen_score(table)
     if not results.quiet:
         _describe_table(table)
+    score = model.chosen_score(table)
+    if not results.quiet:
         _announce_long_sum(table.n_scored)
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)

@@ -275,7 +275,7 @@ class Data:
             for name, column, coding in zip(self.names, self._values.T, codings, strict=True)
         )
         tally.refuse_constant(self.names, codings)
-        self.gaps = gaps_of(self._values)
+        self.gaps = gaps_of(self._values) if tally.missing.any() else None
         _make_read_only(self._values, self._targets, self.gaps)
         self._told = {name: told if isinstance(told, str) else "ordinal" for name, told in options.kinds.items()}
         self._decide(options.kind)
