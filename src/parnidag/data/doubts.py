@@ -124,20 +124,22 @@ def _unexplained(correlation: Floats) -> Floats:
 
 
 def _row_numbers(table: Doubted) -> Iterator[str]:
-    found = []
-    for j in [] if table.in_order else table.numbers:
-        column = table.known(j)
-        if len(column) < FEWEST_ROWS:
-            continue
-        steps = np.diff(column)
-        whole = bool((column == np.floor(column)).all())
-        counts_up = bool((steps > 0).all() or (steps < 0).all())
-        different = counts_up or (whole and len(np.unique(column)) == len(column))
-        permuted = whole and different and np.ptp(column) == len(column) - 1
-        if counts_up or permuted or (different and whole and _ID.fullmatch(table.names[j])):
-            found.append(table.names[j])
+    found = [table.names[j] for j in ([] if table.in_order else table.numbers) if _numbers_rows(table, j)]
     if found:
         yield f"{shorten(found)}: looks like a row number, a time or an id, which is no node: drop={found[:MOST_SHOWN]}"
+
+
+def _numbers_rows(table: Doubted, j: int) -> bool:
+    """Ask whether a column goes up or down row by row, is a permutation of the numbers of the rows, or is called id."""
+    column = table.known(j)
+    if len(column) < FEWEST_ROWS:
+        return False
+    steps = np.diff(column)
+    if (steps > 0).all() or (steps < 0).all():
+        return True
+    if not (column == np.floor(column)).all() or len(np.unique(column)) < len(column):
+        return False
+    return bool(np.ptp(column) == len(column) - 1) or _ID.fullmatch(table.names[j]) is not None
 
 
 def _dates(table: Doubted) -> Iterator[str]:
@@ -231,7 +233,7 @@ def _row_order(table: Doubted) -> Iterator[str]:
         return
     for j in table.numbers:
         column = table.known(j)
-        if len(column) < FEWEST_ROWS:
+        if len(column) < FEWEST_ROWS or _numbers_rows(table, j):
             continue
         low, high = np.quantile(column, [0.05, 0.95])
         clipped = np.clip(column, low, high)
