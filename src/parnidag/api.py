@@ -192,11 +192,13 @@ def sample(
     table = _table(data)
     target = _target(table, score, prior)
     for_parni = any(option is not None for option in (space, start, tune, thin))
+    noted = False
     if sampler is None:
         holds_draws = float(chains) * draws * target.n_nodes**2 <= MOST_EXACT_DRAWS
         if not for_parni and holds_draws and (kept is None or not kept.exists()):
             with make_progress(progress, chains) as display:
                 _note_model(display, table, score, target)
+                noted = True
                 posterior = _exactly_if_affordable(table, target, draws, chains, seed_or_new(seed), display)
             if posterior is not None:
                 said: Warnings = []
@@ -219,7 +221,8 @@ def sample(
             refuse_difference(file.path, saved.facts, plan, this)
         timings: dict[str, float] = {}
         with make_progress(progress, plan.chains) as display:
-            _note_model(display, table, score, target)
+            if not noted:
+                _note_model(display, table, score, target)
             stages = partial(_stage, display, timings)
             if file is not None and saved is not None:
                 searched = starts_from_searches(sampler, starts)

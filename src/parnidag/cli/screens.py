@@ -193,7 +193,7 @@ def in_option_words(text: str, names: Iterable[str] = ()) -> str:
 
 def _in_option_words(text: str) -> str:
     text = re.sub(r"\b(draws|chains|tune|thin)=(\d+)", r"--\1 \2", text)
-    text = re.sub(r"\b(missing|kind)=['\"](\w+)['\"]", r"--\1 \2", text)
+    text = re.sub(r"\b(missing|kind|score)=['\"](\w+)['\"]", r"--\1 \2", text)
     text = re.sub(r"\bkinds=\{'([^']*)': '(\w+)'\}", r"--kind \1=\2", text)
     text = re.sub(r"\b(drop|columns)=\[([^]]*)\]", _names_option, text)
     for ours, theirs in (

@@ -51,7 +51,6 @@ class Doubted(NamedTuple):
     seen: Sequence[SeenColumn]
     told: frozenset[str]
     """Columns whose kind was told, or all, if that of the table was."""
-    gaps: Mask | None
     targets: Mask | None
     in_order: bool
     """Do rows follow each other in time, as everybody knows?"""
@@ -72,7 +71,8 @@ class Doubted(NamedTuple):
 
 def doubts_of(table: Doubted) -> tuple[str, ...]:
     """List all doubts, the gravest first."""
-    return tuple(line for check in _CHECKS for line in check(table))
+    with np.errstate(all="ignore"):  # squares of numbers near the ends of floating point raise no doubts
+        return tuple(line for check in _CHECKS for line in check(table))
 
 
 def doubts_shown(doubts: Sequence[str]) -> list[str]:
@@ -89,10 +89,13 @@ def _functions(table: Doubted) -> Iterator[str]:
     rows = rows[~np.isnan(rows).any(axis=1)]
     if not 1 < len(columns) <= MOST_COLUMNS or len(rows) < len(columns) + FEWEST_ROWS:
         return
-    half = np.ptp(rows, axis=0) / 2
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    half = high / 2 - low / 2
     if not (half > 0).all():
         return
-    correlation = np.corrcoef((rows - rows.mean(axis=0)) / half, rowvar=False)
+    correlation = np.corrcoef((rows - (high / 2 + low / 2)) / half, rowvar=False)
+    if not np.isfinite(correlation).all():
+        return
     left = list(range(len(columns)))
     of_many = []
     for _ in range(MOST_FUNCTIONS):
@@ -182,9 +185,9 @@ def _few_rows(table: Doubted) -> Iterator[str]:
 
 
 def _shape(table: Doubted) -> Iterator[str]:
-    """Find columns far from normal, unless only their ranks are used."""
+    """Find columns far from normal, unless only their ranks are used, as where numbers stand beside classes."""
     found = []
-    for j in [] if table.kind != "continuous" or table.gaps is not None else table.numbers:
+    for j in [] if table.kind == "mixed" else table.numbers:
         column = table.known(j)
         if len(column) < FEWEST_ROWS or np.ptp(column) == 0:
             continue
@@ -200,7 +203,7 @@ def _shape(table: Doubted) -> Iterator[str]:
         listed = shorten([text for _, text in sorted(found, key=lambda one: -one[0])], 3)
         yield (
             f"{listed}: far from normal, which a Gaussian score takes for structure; take logarithms, or let ranks "
-            "alone count: kind='mixed'"
+            "alone count: score='copula'"
         )
 
 

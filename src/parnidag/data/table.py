@@ -624,17 +624,13 @@ class Data:
         ("row: looks like a row number, a time or an id, which is no node: drop=['row']",)
         """
         if self._doubts is None:
-            found: tuple[str, ...] = ()
-            if self._values is not None:
-                told = frozenset(self._told if self._asked is None else self.names)
-                found = doubts_of(
-                    Doubted(
-                        self.names, self.kind, self.kinds, self._values, self._codings, self._columns, told, self.gaps,
-                        self._targets, self._rows_are_times,
-                    )
-                )  # fmt: skip
-            self._doubts = found + self._notes
+            self._doubts = (() if self._values is None else doubts_of(self._doubted(self._values))) + self._notes
         return self._doubts
+
+    def _doubted(self, values: Floats) -> Doubted:
+        told = frozenset(self._told if self._asked is None else self.names)
+        held = (self.names, self.kind, self.kinds, values, self._codings, self._columns)
+        return Doubted(*held, told, self._targets, self._rows_are_times)
 
     def describe(self) -> dict[str, Any]:
         """Give the table in a few figures, as JSON can hold them: rows, kind, and a line for each column.
