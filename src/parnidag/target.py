@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parnidag.cells.choose import cells_of
-from parnidag.cells.gaussian import Completed, GaussianCells
+from parnidag.cells.choose import Cells, CompletedTable, cells_of
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, arcs_of
@@ -97,7 +96,7 @@ class Target:
     level: int = 0
     parents_only: Flags | None = None
     """Nodes without a score, into which no edge leads: the past, and what never changes. None if there are none."""
-    cells: GaussianCells | None = None
+    cells: Cells | None = None
     """The cells that chains draw; the target itself is then that of one completed table, for searches."""
     redrawn: bool = False
     """Is it the target of one chain, whose tables are written anew whenever the chain draws its cells?"""
@@ -204,7 +203,7 @@ class Target:
         target = Target(data.names, problem, settings, score, levels, parents_only=parents_only, cells=cells)
         return target.beginning_at(offsets.size // 2)
 
-    def with_cells(self, completed: Completed) -> Target:
+    def with_cells(self, completed: CompletedTable) -> Target:
         """Return the target of a chain that completes the table in its own way."""
         value = self.level // (1 if self.levels is None else self.levels.shifts.size)
         levels = None if self.levels is None else replace(self.levels, tables=completed.tables)

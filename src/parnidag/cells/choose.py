@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
+from parnidag.cells.classes import ClassCells, CompletedClasses, class_cells
 from parnidag.cells.columns import ColumnCells, ordered_class, plain_number, scored_number, unordered_class
-from parnidag.cells.gaussian import GaussianCells
+from parnidag.cells.gaussian import Completed, GaussianCells
 from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
 from parnidag.kernels.types import Flags, Floats
+from parnidag.scores.bdeu import BDeu
 from parnidag.scores.copula import Copula
 from parnidag.scores.gaussian import BGe, bge_prior_mean
 from parnidag.scores.normal_scores import has_heavy_ties
 
+Cells: TypeAlias = GaussianCells | ClassCells
+CompletedTable: TypeAlias = Completed | CompletedClasses
 BY_KIND: dict[str, Callable[[Floats, Flags], ColumnCells]] = {
     "number": scored_number,
     "count": scored_number,
@@ -25,14 +30,18 @@ BY_KIND: dict[str, Callable[[Floats, Flags], ColumnCells]] = {
 """How a column enters under `Copula`."""
 
 
-def cells_of(data: Data, score: object) -> GaussianCells | None:
+def cells_of(data: Data, score: object) -> Cells | None:
     """Return the cells that chains draw; None where the score takes the table as it is, or refuses it by itself."""
     if isinstance(score, Copula):
         if not data.needs_cells and not _is_cut(data):
             return None
-    elif not isinstance(score, BGe) or data.gaps is None:
+    elif not isinstance(score, BGe | BDeu) or data.gaps is None:
         return None
     _refuse(data, score)
+    if isinstance(score, BDeu):
+        found = data.known_levels()
+        ess = [float(getattr(variant, "ess", 1.0)) for variant in score.variants(data.n_nodes)]
+        return class_cells(found.codes, found.labels, ess)
     if isinstance(score, Copula):
         nodes = [BY_KIND[kind](*column) for kind, column in zip(data.kinds, _columns(data), strict=True)]
     else:
@@ -68,7 +77,7 @@ def _plain(data: Data, score: BGe) -> list[ColumnCells]:
     return nodes
 
 
-def _refuse(data: Data, score: Copula | BGe) -> None:
+def _refuse(data: Data, score: Copula | BGe | BDeu) -> None:
     """Refuse tables that latent cells are not drawn for."""
     if isinstance(score, BGe) and data.kind != "continuous":
         raise DataError("BGe takes numbers, and some columns are classes: leave score= out, or use scores.Copula()")

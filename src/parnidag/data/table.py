@@ -568,6 +568,19 @@ class Data:
             self._levels = levels.make_levels(self.names, self._values, self._codings)
         return self._levels
 
+    def known_levels(self) -> levels.Levels:
+        """Give what `discrete` gives of a table with empty cells: their codes are −1."""
+        self.require_rows("a table with empty cells")
+        if self.gaps is None:
+            return self.discrete()
+        filled = self.values.copy()
+        known = filled[
+            (~self.gaps).argmax(axis=0), np.arange(self.n_nodes)
+        ]  # of each column the first that is not empty
+        filled[self.gaps] = np.broadcast_to(known, filled.shape)[self.gaps]
+        codes, labels = levels.make_levels(self.names, filled, self._codings)
+        return levels.Levels(np.where(self.gaps.T, -1, codes), labels)
+
     def row_counts(self) -> Integers | None:
         """Say for how many rows each column of the codes of `discrete` stands; None if for one, as always in memory."""
         return self._row_counts

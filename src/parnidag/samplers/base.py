@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from parnidag.cells.gaussian import Completed
+from parnidag.cells.choose import CompletedTable
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
 from parnidag.kernels.declare import named
@@ -84,7 +84,7 @@ class Chain:
     """Of a ladder: the chains that walk on flatter versions of the posterior."""
     counts: Any = None
     """Of a ladder: its counters (a NamedTuple)."""
-    cells: Completed | None = None
+    cells: CompletedTable | None = None
     """How the chain completes a table with cells that are not known."""
     law: Target | None = None
     """The target with its own completed table, if it has one; else it is that of the run."""
@@ -247,7 +247,7 @@ def new_chain(
     seed: int,
     index: int,
     scratch: Scratch | None = None,
-    cells: Completed | None = None,
+    cells: CompletedTable | None = None,
 ) -> Chain:
     """Return a chain that stands at `graph`, with its own random stream, and its own cells if it draws any."""
     law = None if cells is None else target.with_cells(cells)

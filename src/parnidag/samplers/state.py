@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.cells.gaussian import Completed
+from parnidag.cells.choose import CompletedTable
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import Scratch
@@ -65,12 +65,13 @@ def _kept_graph(target: Target, state: Arrays, path: str) -> Adjacency:
     return graph
 
 
-def _kept_cells(target: Target, state: Arrays) -> Completed | None:
+def _kept_cells(target: Target, state: Arrays) -> CompletedTable | None:
     if target.cells is None:
         return None
     completed = target.cells.completed()
-    for name in completed.arrays.kept:  # type: ignore[attr-defined]
-        getattr(completed.arrays, name)[:] = state[f"cells.{name}"]
+    for path, own in _parts(completed.arrays, "cells"):
+        for name in own.kept:
+            getattr(own, name)[:] = state[f"{path}.{name}"]
     completed.settle()
     return completed
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.data.table import Data
+from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.problem import FREE
 from parnidag.space.expansion import candidate_limit, expand, strongest
 from parnidag.space.pc import FisherTests, pc, thinned
@@ -66,7 +67,8 @@ def at_likeliest(target: Target, data: Data) -> tuple[Target, dict[str, float]]:
 
 def pc_fits(data: Data, target: Target) -> bool:
     """Do the tests of PC suit data and score?"""
-    return not data.has_interventions and (target.problem.table.walks or data.kind == "discrete")
+    whole = data.gaps is None and not data.has_interventions
+    return whole and (target.problem.table.walks or data.kind == "discrete")
 
 
 def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int | None) -> NDArray[np.bool_]:
@@ -76,7 +78,7 @@ def neighbours(data: Data, target: Target, alpha: float, max_conditioning: int |
     when one of them explains the other better than nothing does. Parents that explain a node only together are near
     each other and the node, whatever tests of pairs say.
     """
-    if target.cells is not None:
+    if target.cells is not None and target.problem.table.function == NO_FUNCTION:
         return near_in_completed(data, target, alpha, max_conditioning)
     helps = target.gains > 0.0
     near = np.asarray(helps | helps.T)

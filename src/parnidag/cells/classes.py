@@ -1,0 +1,122 @@
+"""Completed tables under BDeu: the empty cells of a table of classes, and what one chain has put there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parnidag.cells.class_sweep import ClassArrays, draw_first_classes, fill_codes, sweep_classes
+from parnidag.kernels.by_address import pack_arrays
+from parnidag.kernels.problem import ScoreTable, function_table
+from parnidag.kernels.random import RandomState
+from parnidag.kernels.types import Bytes, Integers
+from parnidag.scores.bdeu import BDeu, as_bits, level_sets
+
+FIRST_SWEEPS = 20
+"""Sweeps before a chain begins, over graphs in which every node has the parents it has most to do with."""
+MOST_FIRST_PARENTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCells:
+    """The empty cells of a table of classes, and the values of BDeu's ess that complete it."""
+
+    codes: Integers
+    """Levels (n × rows), −1 in empty cells."""
+    arity: Integers
+    ess: tuple[float, ...]
+
+    @property
+    def columns(self) -> int:
+        return len(self.codes)
+
+    @property
+    def empty(self) -> tuple[Integers, Integers]:
+        """Where the empty cells of each node begin in the list of all, and the row of each."""
+        nodes, rows = np.nonzero(self.codes < 0)
+        return np.searchsorted(nodes, np.arange(self.columns + 1)), rows
+
+    def describe(self) -> dict[str, float]:
+        drawn = int((self.codes < 0).sum())
+        return {"drawn": drawn, "share": drawn / self.codes.size}
+
+    def completed(self) -> CompletedClasses:
+        """Return a table that is still to be completed."""
+        classes = np.zeros(int((self.codes < 0).sum()), np.int64)
+        return CompletedClasses(self, ClassArrays(classes, np.maximum(self.codes, 0).astype(np.int64)))
+
+    def begin(self, rng: RandomState) -> CompletedClasses:
+        """Return a table that is completed at random, by what the columns say of each other."""
+        made = self.completed()
+        shares = [np.bincount(row[row >= 0], minlength=self.arity.max()) for row in self.codes]
+        draw_first_classes(made.arrays, np.array(shares, float), self.empty[0], rng)
+        made.settle()
+        parents, degree = self._leaning()
+        for _ in range(FIRST_SWEEPS):
+            made.draw(len(self.ess) // 2, parents, degree, rng)
+        return made
+
+    def _leaning(self) -> tuple[Integers, Integers]:
+        """Let every node depend on those before it that share most information with it in the rows that have both."""
+        n = self.columns
+        parents, degree = np.zeros((n, MOST_FIRST_PARENTS), np.int32), np.zeros(n, np.int64)
+        for j in range(n):
+            shared = np.array([self._information(i, j) for i in range(j)])
+            near = np.sort(np.argsort(-shared, kind="stable")[:MOST_FIRST_PARENTS])
+            parents[j, : near.size], degree[j] = near, near.size
+        return parents, degree
+
+    def _information(self, i: int, j: int) -> float:
+        both = (self.codes[i] >= 0) & (self.codes[j] >= 0)
+        counts = np.zeros((self.arity[i], self.arity[j]))
+        np.add.at(counts, (self.codes[i, both], self.codes[j, both]), 1.0)
+        expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(counts.sum(), 1.0)
+        some = counts > 0
+        return float((counts[some] * np.log(counts[some] / expected[some])).sum())
+
+
+class CompletedClasses:
+    """One chain's completed table and its scores, one table for each value that is learned; changed in place."""
+
+    def __init__(self, cells: ClassCells, arrays: ClassArrays) -> None:
+        self.cells, self.arrays = cells, arrays
+        self._first_empty, self._empty_rows = cells.empty
+        function = BDeu().function()
+        self.tables: tuple[ScoreTable, ...] = tuple(
+            function_table(cells.columns, function, content) for content in self._contents()
+        )
+        """For each value the score of a node given its parents."""
+
+    def draw(self, value: int, parents: Integers, degree: Integers, rng: RandomState) -> None:
+        """Draw the empty cells given a graph, under one of the learned values; then count anew."""
+        cells = self.cells
+        ess = cells.ess[value]
+        sweep_classes(self.arrays, cells.arity, self._first_empty, self._empty_rows, ess, parents, degree, rng)
+        self._recount()
+
+    def settle(self) -> None:
+        """Make the rest fit the levels in empty cells, which have been written from outside."""
+        fill_codes(self.arrays, self._first_empty, self._empty_rows)
+        self._recount()
+
+    def _recount(self) -> None:
+        for table, content in zip(self.tables, self._contents(), strict=True):
+            table.content[:] = content
+
+    def _contents(self) -> list[Bytes]:
+        """Return what BDeu reads, in the one of its forms whose length does not depend on what the cells are."""
+        codes, arity = self.arrays.codes, self.cells.arity
+        first, bits = level_sets(codes, arity)
+        used = as_bits(np.ones(codes.shape[1], bool))[None]
+        same, every = np.zeros(len(arity), np.int64), np.full(1, -1, np.int64)
+        weights, small = np.zeros((0, codes.shape[1]), np.int32), codes.astype(np.uint16)
+        return [
+            pack_arrays(np.array([ess]), arity, same, every, first, bits, used, weights, small)
+            for ess in self.cells.ess
+        ]
+
+
+def class_cells(codes: Integers, labels: Sequence[Sequence[str]], ess: Sequence[float]) -> ClassCells:
+    return ClassCells(codes, np.array([len(names) for names in labels], np.int64), tuple(ess))
