@@ -252,6 +252,22 @@ def test_chains_agree_with_enumeration(sampler: Any) -> None:
     assert not result.graphs[..., 2:].any()
 
 
+def test_orders_are_those_of_the_present() -> None:
+    """The law of orders counts each graph by the orders of its scored nodes: twice without an edge between the two."""
+    made = panel()
+    graphs, chances, _ = enumerated(target_of(made))
+    weights = chances * np.where(graphs[:, 0, 1] | graphs[:, 1, 0], 1.0, 2.0)
+    expected = np.tensordot(weights / weights.sum(), graphs, axes=1)
+    result = parnidag.sample(
+        made, score=scores.BGe(), sampler=samplers.OrderMCMC(), draws=1000, chains=2, thin=20, seed=3, progress=False
+    )
+    found = result.edge_probabilities.to_numpy()
+    error = np.sqrt(expected * (1 - expected) / 2000)
+    assert (np.abs(found - expected) <= 6 * error + 1e-3).all()
+    twin = np.tensordot(chances, graphs, axes=1)  # the posterior itself is another law
+    assert (np.abs(found - twin) > 6 * error + 1e-3).any()
+
+
 def test_prior_marginals_of_the_past_need_no_sum() -> None:
     target = target_of(panel())
     problem = target.problem

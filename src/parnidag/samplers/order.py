@@ -74,7 +74,7 @@ class OrderMCMC(DrawingSampler):
         rng = np.random.default_rng(chain.graph.rng)
         order = random_topological_order(chain.graph.position != ABSENT, rng)
         chain.own = OrderState(
-            make_order(order, SWAPS, RELOCATIONS),
+            make_order(order, SWAPS, RELOCATIONS, parents_only=target.parents_only),
             draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
         )

@@ -195,7 +195,10 @@ def _order_of(graph: Adjacency, seed: int, stream: int) -> list[int]:
 def outside_probabilities(tables: CandidateTables, start: Adjacency, seed: int, stream: int) -> Floats:
     """Return how probable each edge from outside the candidates is, averaged over sampled orders (parent × child)."""
     n = len(start)
-    walk, own = make_order(_order_of(start, seed, stream), SWAPS, RELOCATIONS), draw_arrays(tables.arrays)
+    walk, own = (
+        make_order(_order_of(start, seed, stream), SWAPS, RELOCATIONS, parents_only=tables.target.parents_only),
+        draw_arrays(tables.arrays),
+    )
     words = random_state(seed, SEARCH_KEY, stream, 3)
     chances = np.zeros((n, n))
     orders = SAMPLED_ORDERS_A_NODE * n

@@ -46,7 +46,7 @@ def search(
     if order is None:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SEARCH_KEY, stream, 0)))
         order = random_topological_order(target.required, rng)
-    walk, own = make_order(order, SWAPS, RELOCATIONS, maximise=True), draw_arrays(tables.arrays, peaks)
+    walk, own = make_order(order, SWAPS, RELOCATIONS, True, target.parents_only), draw_arrays(tables.arrays, peaks)
     best = np.array(order, np.int64)
     words = random_state(seed, SEARCH_KEY, stream, 1)
     n = target.n_nodes

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parnidag.kernels.dag import ONE, ZERO
+from parnidag.kernels.dag import ONE
 from parnidag.kernels.declare import first_numbers, keeps, opener, struct_over
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.random import RandomState, below, choose, happens
@@ -45,8 +45,9 @@ class OrderArrays(NamedTuple):
     tried: Integers
     accepted: Integers
     move_weights: Floats
+    integers: Integers
     flags: Flags
-    """The number that `Order` declares."""
+    """The numbers that `Order` declares."""
 
 
 @struct_over
@@ -55,6 +56,8 @@ class Order(OrderArrays):
 
     maximise: bool
     """Does the best score count, and not the sum?"""
+    first: int
+    """The first place whose node may move: before it stand those that are parents only, which are always there."""
     temperature: float = 1.0
     total: float = 0.0
     """Value of the order, from `value_all` on."""
@@ -63,14 +66,18 @@ class Order(OrderArrays):
 open_order = opener(Order)
 
 
-def make_order(order: list[int], swaps: float, relocations: float, maximise: bool = False) -> OrderArrays:
+def make_order(
+    order: list[int], swaps: float, relocations: float, maximise: bool = False, parents_only: Flags | None = None
+) -> OrderArrays:
     """Return the arrays of a walk that begins at the given order; its values follow in compiled code.
 
     The moves that revalue many nodes, exchanges of any two and relocations, are tried with probability `swaps` / n and
     `relocations` / n, so that all kinds take about the same share of the time however many nodes there are.
     """
-    n = len(order)
-    far, gibbs = min(0.3, swaps / n), min(0.3, relocations / n)
+    n, first = len(order), 0
+    if parents_only is not None:
+        order, first = sorted(order, key=lambda j: not parents_only[j]), int(parents_only.sum())
+    far, gibbs = (min(0.3, times / (n - first)) for times in (swaps, relocations))
     level = np.empty(n, np.int64)
     level[order] = np.arange(n)
     return OrderArrays(
@@ -83,7 +90,7 @@ def make_order(order: list[int], swaps: float, relocations: float, maximise: boo
         tried=np.zeros(3, np.int64),
         accepted=np.zeros(3, np.int64),
         move_weights=np.array([1.0 - far - gibbs, far, gibbs]),
-        **first_numbers(Order, maximise=maximise),
+        **first_numbers(Order, maximise=maximise, first=first),
     )
 
 
@@ -102,14 +109,16 @@ def value_all(tables: Tables, run: Order) -> None:
 
 @kernel
 def order_step(rng: RandomState, tables: Tables, run: Order) -> None:
+    n = int64(run.order.size) - run.first
+    if n < ONE + ONE:
+        return
     move = choose(rng, run.move_weights, KINDS)
     run.tried[move] += ONE
     if move == RELOCATE:
         run.accepted[move] += relocate(rng, tables, run)
     else:
-        n = run.order.size
-        first = below(rng, n - ONE if move == LOCAL else n)
-        second = first + ONE if move == LOCAL else below(rng, n)
+        first = run.first + below(rng, n - ONE if move == LOCAL else n)
+        second = first + ONE if move == LOCAL else run.first + below(rng, n)
         run.accepted[move] += swap(rng, tables, run, min(first, second), max(first, second))
 
 
@@ -187,21 +196,21 @@ def relocate(rng: RandomState, tables: Tables, run: Order) -> bool:
     The node v is carried to the front and then, place by place, to the back. What others are worth only depends on
     whether v precedes them, so each is revalued once; v itself gains one predecessor at a time.
     """
-    n = int64(run.order.size)
-    start = below(rng, n)
+    n, front = int64(run.order.size), run.first
+    start = front + below(rng, n - front)
     v = run.order[start]
-    carry(run, start, ZERO)
+    carry(run, start, front)
     gain = 0.0
     run.slots[start] = 0.0
-    for place in range(start, 0, -1):  # the nodes that were before v, last to first, now have it before them
+    for place in range(start, front, -1):  # the nodes that were before v, last to first, now have it before them
         j = run.order[place]
         run.other[j] = value_after(tables, run, j, j, v, run.values[j])
         gain += run.other[j] - run.values[j]
         run.slots[place - 1] = gain
-    worth = value_of(tables, run, v, ZERO)
-    run.slots[0] += worth
+    worth = value_of(tables, run, v, front)
+    run.slots[front] += worth
     gain = 0.0
-    for place in range(ONE, n):
+    for place in range(front + ONE, n):
         exchange(run, int64(place - 1), int64(place))
         passed = run.order[place - 1]
         if place > start:
@@ -231,9 +240,11 @@ def carry(run: Order, start: int, end: int) -> None:
 @kernel
 def choose_slot(rng: RandomState, run: Order) -> int:
     slots, n = run.slots, int64(run.order.size)
-    top = slots[0]
-    for place in range(n):
+    top = slots[run.first]
+    for place in range(run.first):
+        slots[place] = 0.0
+    for place in range(run.first, n):
         top = max(top, slots[place])
-    for place in range(n):
+    for place in range(run.first, n):
         slots[place] = math.exp((slots[place] - top) / run.temperature)
     return choose(rng, slots, n)
