@@ -9,7 +9,7 @@ from judging import assert_same_run
 
 import parnidag
 from parnidag import Beta, EdgePrior, api, scores
-from parnidag.exact_solver import affordable
+from parnidag.exact_solver import affordable, over_levels
 from parnidag.samplers import PARNI, OrderMCMC, PartitionMCMC
 
 VALUES = parnidag.simulate(nodes=6, edges=7, rows=80, seed=2).values
@@ -148,5 +148,5 @@ def test_no_trouble_of_the_check_costs_a_finished_run(monkeypatch):
     def refuse(target):
         raise parnidag.ParnidagError("no graph is possible")
 
-    monkeypatch.setattr(affordable.AllSets, "of", staticmethod(refuse))
+    monkeypatch.setattr(over_levels.AllSets, "of", staticmethod(refuse))
     assert quick(sampler=PARNI()).diagnostics().true_error_max is None
