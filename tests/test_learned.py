@@ -121,6 +121,50 @@ def test_weights_of_values_that_are_forgotten_are_noticed(monkeypatch):
     assert abs(found.to_numpy() - edges_of("both")).max() > 1e-3
 
 
+def test_graphs_have_their_probability_with_the_values_averaged_over():
+    """Whatever level a graph was drawn at: by enumeration, and by the shares of draws."""
+    score, prior = MODELS["both"]
+    found = parnidag.exact(VALUES, score=score, prior=prior, draws=20_000, seed=1)
+    graphs, law, _ = joint_law("both")
+    truth = {graph.tobytes(): probability for graph, probability in zip(graphs, law, strict=True)}
+    for graph in found.top_graphs(8):
+        probability = truth[graph.adjacency.tobytes()]
+        assert graph.probability == pytest.approx(probability, rel=2e-3)
+        share = (found.graphs[0] == graph.adjacency).all(axis=(1, 2)).mean()
+        assert abs(share - probability) < 5 * np.sqrt(probability / 20_000)
+    best = max(truth, key=truth.__getitem__)
+    assert found.best.adjacency.tobytes() == best
+    assert found.top_graphs(1)[0].log_posterior == found.best.log_posterior
+
+
+def test_scores_of_many_graphs_are_those_of_each():
+    for target in (build("both, constrained"), build("both")):
+        graphs = joint_law("both, constrained")[0]
+        codes = [np.flatnonzero(graph) for graph in graphs]
+        offsets = np.append(0, np.cumsum([code.size for code in codes]))
+        expected = [target.log_posterior(graph) for graph in graphs]
+        np.testing.assert_allclose(target.log_posteriors(offsets, np.concatenate(codes)), expected, rtol=1e-12)
+
+
+def test_every_value_of_a_list_counts():
+    values = (1, 1e-7, 3, 1e-8, 0.3)
+    assert scores.Gaussian(g=values).g == tuple(sorted(values))
+    learned = parnidag.exact(VALUES, score=scores.Gaussian(g=values), prior=EdgePrior(h=0.3)).learned
+    plain = [parnidag.exact(VALUES, score=scores.Gaussian(g=g), prior=EdgePrior(h=0.3)) for g in sorted(values)]
+    logs = np.array([one.log_evidence for one in plain])
+    np.testing.assert_allclose(learned["probability"], np.exp(logs - logsumexp(logs)), atol=1e-5)
+
+
+def test_values_behind_a_valley_are_found_from_a_list_alone():
+    """Two good values far apart, each with the best odds at another end."""
+    rows, odds = np.array([0.0, -60.0, -60.0, -200.0, -1.0]), np.arange(9)
+    logs = rows[:, None] - 3.0 * np.abs(odds - np.array([1, 4, 4, 4, 8])[:, None])
+    found = over_levels._explored(lambda place: logs[place], [(k, 4) for k in range(5)], logs.shape)
+    assert {(0, 1), (4, 8)} <= set(over_levels._mattering(found))
+    found = over_levels._explored(lambda place: logs[place], [(2, 4)], logs.shape)
+    assert (4, 8) not in over_levels._mattering(found)
+
+
 # ── chains ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -428,7 +428,8 @@ def exact(
     -------
     Posterior
         With exact edge probabilities and `log_evidence`, the log of the sum of p(D | G) times the prior weight over all
-        graphs: ``exp(log_posterior - log_evidence)`` is the posterior probability of a graph.
+        graphs: ``exp(log_posterior - log_evidence)`` is the posterior probability of a graph, with values that are
+        learned averaged over.
 
     Examples
     --------
@@ -459,7 +460,7 @@ def exact(
 def _posterior_of_answer(
     data: Data, target: Target, answer: Answer, draws: int, chains: int, seed: int, began: float
 ) -> Posterior:
-    graphs, levels = answer.draw(chains * draws, seed)
+    graphs = answer.draw(chains * draws, seed)
     settings = {
         "version": __version__,
         "versions": software(),
@@ -471,7 +472,7 @@ def _posterior_of_answer(
         "cancellation": answer.cancellation,
     }
     sums = _kept_of(data, target)
-    record = record_of_answer(target, answer, graphs, levels, chains, settings, prior_of_edges(target), sums)
+    record = record_of_answer(target, answer, graphs, chains, settings, prior_of_edges(target), sums)
     settings["timings"] = {"exact": time.perf_counter() - began}
     return Posterior(record, None if sums else data)
 

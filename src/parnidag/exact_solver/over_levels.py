@@ -3,8 +3,9 @@
 Every level (see `target.Levels`) has an evidence, the sum over all graphs; levels are weighed by it and by what they
 had beforehand, and edge probabilities averaged. Evidence falls off quickly around the best values, so the sum begins at
 one level and goes on to the neighbours of those that matter: what is more than a factor of `NEGLIGIBLE` below the best,
-and everything behind it, is left out. Where a sum takes long, sums over all orders, which are quick and nearly as
-telling, say which levels matter, and these are added up side by side.
+and everything behind it, is left out. Values that a user listed need not be close, so it begins at each of them. Where
+a sum takes long, sums over all orders, which are quick and nearly as telling, say which levels matter, and these are
+added up side by side.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from parnidag.exact_solver.draws import BoolArray, draw_graphs
 from parnidag.exact_solver.folded import folded_sums, unfolded_draws, unfolded_probabilities
 from parnidag.exact_solver.size import bytes_of_sums
 from parnidag.exact_solver.sums import Completions, Solution, add_up, bounded
-from parnidag.kernels.types import Floats, Integers
+from parnidag.kernels.types import Floats
 from parnidag.tables.all_sets import AllSets, SetSums
 from parnidag.target import Target
 
@@ -79,11 +80,10 @@ class Answer:
     """Of the levels that are not negligible, over scored nodes."""
     target: Target
 
-    def draw(self, draws: int, seed: int | None) -> tuple[BoolArray, Integers]:
-        """Draw graphs exactly and independently, each with the level that it was drawn at."""
+    def draw(self, draws: int, seed: int | None) -> BoolArray:
+        """Draw graphs exactly and independently."""
         if len(self.solutions) == 1:
-            level = next(iter(self.solutions))
-            return self._draw_at(level, draws, seed), np.full(draws, level)
+            return self._draw_at(next(iter(self.solutions)), draws, seed)
         rng = np.random.default_rng(seed)
         known = np.array(list(self.solutions))
         weights = self.level_probabilities[known]
@@ -92,7 +92,7 @@ class Answer:
         for level in np.unique(levels):
             places = np.flatnonzero(levels == level)
             graphs[places] = self._draw_at(level, places.size, int(rng.integers(2**63)))
-        return graphs, levels
+        return graphs
 
     def _draw_at(self, level: int, draws: int, seed: int | None) -> BoolArray:
         graphs = draw_graphs(self.solutions[level], draws, seed)
@@ -124,7 +124,9 @@ def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool]
             bounds.pop(min(bounds, key=lambda known: bounds[known].log_sum_over_orders + at(known).problem.offset))
         return log
 
-    begin: Place = (target.level // shape[1], target.level % shape[1])
+    begin: list[Place] = [(target.level // shape[1], target.level % shape[1])]
+    if getattr(target.score, "is_listed", False):
+        begin = [(k, begin[0][1]) for k in range(shape[0])]
     at_once = int(MOST_AT_ONCE // bytes_of_sums(target.scored.size))
     if target.scored.size >= MANY_NODES and target.levels is not None:
         known = _mattering(_explored(over_orders, begin, shape) or {}, NEGLIGIBLE_BY_ORDERS)
@@ -160,27 +162,33 @@ def _edges(target: Target, solution: Solution) -> Floats:
     return solution.edge_probabilities if target.parents_only is None else unfolded_probabilities(target, solution)
 
 
-def _explored(log_of: Callable[[Place], float | None], begin: Place, shape: Sequence[int]) -> dict[Place, float] | None:
+def _explored(
+    log_of: Callable[[Place], float | None], begin: Sequence[Place], shape: Sequence[int]
+) -> dict[Place, float] | None:
     """Return a figure for each place from which one goes on: it matters, and so would one that falls off as it does.
 
-    The best place first, in the direction that rises; None as soon as there is none for a place.
+    The best place first, in the direction that rises, and with every value to begin with up to the best of its odds;
+    None as soon as there is none for a place.
     """
     logs: dict[Place, float] = {}
-    wanted: Place | None = begin
-    while wanted is not None:
-        found = log_of(wanted)
-        if found is None:
-            return None
-        logs[wanted] = found
+    wanted = list(begin)
+    while wanted:
+        for place in wanted:
+            found = log_of(place)
+            if found is None:
+                return None
+            logs[place] = found
         least = max(logs.values()) + math.log(NEGLIGIBLE)
+        tops = {max((log, place) for place, log in logs.items() if place[0] == k)[1] for k, _ in begin}
         promising = []
         for place, own in logs.items():
             for near in _neighbours(place, shape):
                 behind = (2 * place[0] - near[0], 2 * place[1] - near[1])
                 expected = 2.0 * own - logs[behind] if behind in logs else own
-                if near not in logs and expected >= least:
+                climbs = place in tops and near[0] == place[0]
+                if near not in logs and (expected >= least or climbs):
                     promising.append((own, expected, near))
-        wanted = max(promising)[2] if promising else None
+        wanted = [max(promising)[2]] if promising else []
     return logs
 
 

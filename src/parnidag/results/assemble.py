@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from parnidag._version import __version__
 from parnidag.exact_solver.over_levels import Answer
-from parnidag.graphs.adjacency import adjacency_from_codes, codes_of_arcs, edge_codes
+from parnidag.graphs.adjacency import codes_of_arcs, edge_codes
 from parnidag.kernels.declare import named
 from parnidag.results.learned import with_probabilities
 from parnidag.results.record import RunRecord, pack_graphs, pack_store
@@ -198,7 +197,6 @@ def record_of_answer(
     target: Target,
     answer: Answer,
     graphs: NDArray[np.bool_],
-    levels: NDArray[np.int64],
     chains: int,
     settings: dict[str, Any],
     priors: tuple[NDArray[np.float64], NDArray[np.float64]],
@@ -207,18 +205,16 @@ def record_of_answer(
     """Put the exact probabilities and independent draws into a result that looks like one of so many chains."""
     if "learned" in target.settings:
         settings["learned"] = with_probabilities(target.settings["learned"], priors[1], answer.level_probabilities)
-    n = target.n_nodes
     codes = [edge_codes(graph) for graph in graphs]
     flat = np.concatenate([np.zeros(0, np.int32), *codes])
     index, offsets, edges = pack_graphs(flat, np.cumsum([code.size for code in codes], dtype=np.int64))
-    known = [adjacency_from_codes(edges[a:b], n) for a, b in pairwise(offsets)]
-    pairs, place = np.unique(np.stack([index, levels]), axis=1, return_inverse=True)
-    by_pair = np.array([target.at(int(level)).log_posterior(known[graph]) for graph, level in pairs.T])
-    scores = by_pair[place.ravel()] if index.size else np.zeros(0)
-    best = int(pairs[0, by_pair.argmax()]) if index.size else None
+    # Whatever level a graph was drawn at, its probability is that with the learned values averaged over.
+    by_level = [target.at(level).log_posteriors(offsets, edges) for level in answer.solutions]
+    by_graph = np.logaddexp.reduce(by_level)
+    best = int(by_graph.argmax()) if index.size else None
     return RunRecord(
         nodes=target.names,
-        log_posterior=scores.reshape(chains, -1),
+        log_posterior=by_graph[index].reshape(chains, -1),
         graph_index=index.reshape(chains, -1),
         graph_offsets=offsets,
         graph_edges=edges,
@@ -226,7 +222,7 @@ def record_of_answer(
         batch_counts=np.zeros((chains, 0, int((answer.edge_probabilities > 0).sum())), np.int64),
         batch_iterations=np.zeros((chains, 0), np.int64),
         best_edges=np.zeros(0, np.int32) if best is None else edges[offsets[best] : offsets[best + 1]],
-        best_log_posterior=float("nan") if best is None else float(by_pair.max()),
+        best_log_posterior=float("nan") if best is None else float(by_graph[best]),
         settings=settings,
         exact_probabilities=answer.edge_probabilities,
         prior_probabilities=priors[0],

@@ -153,7 +153,11 @@ class Posterior:
 
     @property
     def log_posterior(self) -> NDArray[np.float64]:
-        """The log p(D|G) plus the log prior weight of every stored draw, (chain, draw), read-only."""
+        """The log p(D|G) plus the log prior weight of every stored draw, (chain, draw), read-only.
+
+        Where values are learned along with the graph, that of graph and values together; of an exact result that of the
+        graph, with the values averaged over.
+        """
         view = self._record.log_posterior.view()
         view.flags.writeable = False
         return view
@@ -312,6 +316,10 @@ class Posterior:
         -------
         list of Graph
             Each with its `log_posterior` and its `probability`: exact if the result is, else the share of the draws.
+            Where values are learned along with the graph (the default score does), `log_posterior` of an exact result
+            is that with the values averaged over, so that the order is that of the probabilities. Chains know it for
+            graph and values together: they rank by the highest that a graph was drawn with, and graphs can differ in
+            order from their shares.
         """
         found = []
         for adjacency, share, height in summaries.top_graphs(self._record, k):

@@ -90,8 +90,8 @@ def top_graphs(record: RunRecord, k: int) -> list[tuple[Adjacency, float, float]
     times = _times_drawn(record)
     whole(k, "k", least=1)
     heights = np.full(len(times), -np.inf)
-    # In reverse, so that the first draw of a graph is written last: its rounding stands for those of the others.
-    heights[record.graph_index.ravel()[::-1]] = merge_rounding(record.log_posterior.ravel())[::-1]
+    # Chains draw a graph at several levels of what is learned: the highest counts.
+    np.maximum.at(heights, record.graph_index.ravel(), merge_rounding(record.log_posterior.ravel()))
     return [
         (
             adjacency_from_codes(record.graph_codes(graph), len(record.nodes)),

@@ -40,7 +40,10 @@ class Score(ABC):
     usual_h: ClassVar[float | None] = None
     """The edge odds that belong to it, as `EdgePrior.h`, if they are not the usual ones."""
     learns: ClassVar[str] = ""
-    """The field that may be "learn", or a tuple of values that are equally probable beforehand, if there is one."""
+    """The field that may be "learn", or a tuple of values that are equally probable beforehand, if there is one.
+
+    Tuples are kept in increasing order.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -56,6 +59,11 @@ class Score(ABC):
     def is_learned(self) -> bool:
         """Is there a field whose value is to be learned along with the graph?"""
         return bool(self.learns) and isinstance(getattr(self, self.learns), str | tuple)
+
+    @property
+    def is_listed(self) -> bool:
+        """Are the values to learn from a list of the user's, with any gaps between them?"""
+        return bool(self.learns) and isinstance(getattr(self, self.learns), tuple)
 
     def learned_values(self, n_nodes: int) -> tuple[float, ...]:
         """Return the values that a field may have if it is "learn"."""
@@ -102,7 +110,7 @@ def check_learnable(score: Score, check: Callable[[object], object], numbers: st
             check(one)
         if len(set(value)) < max(len(value), 2):
             raise ParnidagError(f"{argument} must have two values or more to learn from, all different, got {value!r}")
-        object.__setattr__(score, argument, tuple(float(one) for one in value))
+        object.__setattr__(score, argument, tuple(sorted(float(one) for one in value)))
     else:
         check(value)
 
