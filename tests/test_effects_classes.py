@@ -73,6 +73,23 @@ def test_means_given_every_graph_are_sums_over_all_rows(n):
             assert np.allclose(draws.mean_given_graphs(fixed)[0], sums_over_rows(tables, arity, do), atol=1e-12)
 
 
+def test_wide_graphs_and_joint_interventions_are_sums_over_all_rows():
+    rng, arity = np.random.default_rng(7), (2, 3, 2, 2, 4, 2, 3)
+    codes = np.vstack(
+        [[np.arange(7) * 0 + row for row in range(4)] % np.array(arity), rng.integers(arity, size=(60, 7))]
+    )
+    posterior = parnidag.exact(Data(codes, kind="discrete"), score=scores.BDeu(ess=ESS), draws=1, seed=1)
+    source = source_of(posterior.record, None, None)
+    for _ in range(6):
+        order, graph = rng.permutation(7), np.zeros((7, 7), bool)
+        graph[np.ix_(order, order)] = np.triu(rng.random((7, 7)) < 0.55, 1)
+        tables, _ = tables_given(codes, graph, arity)
+        draws = effect_tables.table_draws(source, effect_draws.one_graph(graph), 1)
+        for do in ({}, {int(order[1]): 0, int(order[4]): 1}, {int(order[k]): 1 for k in (0, 3, 5)}):
+            fixed = np.array([do.get(j, -1) for j in range(7)])
+            assert np.allclose(draws.mean_given_graphs(fixed)[0], sums_over_rows(tables, arity, do), atol=1e-12)
+
+
 def test_means_over_graphs_are_those_of_enumeration():
     codes, arity = table_of(3), ARITY[:3]
     data = Data(codes, kind="discrete")
