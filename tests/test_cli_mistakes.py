@@ -144,7 +144,7 @@ def test_unknown_nodes_are_refused_end_to_end(option, capsys):
 
 def test_bad_tables_are_refused_end_to_end(tmp_path, capsys):
     path = tmp_path / "data.csv"
-    path.write_text("A,B\n1.5,x\n2.5,y\n0.5,x\n")
+    path.write_text("A,B\n1.5,2024-01-01\n2.5,2024-01-02\n0.5,2024-01-03\n")
     assert cli.run(["sample", str(path), "-o", str(tmp_path / "posterior.nc")]) == 2
-    assert "B" in one_line_error(capsys.readouterr())
+    assert "columns of dates or times: B" in one_line_error(capsys.readouterr())
     assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]

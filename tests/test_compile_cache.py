@@ -45,7 +45,7 @@ EDITS = {
 }
 HARMLESS = {
     "an error message about tables": ("data/table.py", "were not kept, since", "are gone, since"),
-    "an error message of what moves are made for": ("data/levels.py", "of numbers with something", "with something"),
+    "an error message about classes": ("data/levels.py", "cut such columns into", "put such columns into"),
     "an error message in a module of kernels": ("target.py", "is not allowed by the prior", "is against the prior"),
     "a helper for text": ("_util/text.py", 'text[: longest - 1] + "…"', 'text[: longest - 3] + "..."'),
     "a docstring of a kernel": ("kernels/local_score.py", "Score `node` given its first", "Score node given its first"),

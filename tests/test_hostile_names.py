@@ -143,7 +143,7 @@ def test_the_command_line_shows_and_reads_every_name(result, tmp_path, monkeypat
     assert calls[0][1]["space"].nodes == NAMES
     rows = read_cells((tmp_path / "edges.csv").read_bytes().decode(), ",")
     assert tuple(map(unescaped, rows[0][1:])) == tuple(unescaped(row[0]) for row in rows[1:]) == NAMES
-    listed = [line for line in shown.out.splitlines() if line.startswith("parent") and "probability" in line]
+    listed = [line for line in shown.out.splitlines() if line.startswith("parent") and "direction" in line]
     assert len(listed) == 1  # no name begins a line of its own
 
 
