@@ -10,7 +10,7 @@ import pytest
 import parnidag
 from parnidag._util.files import write_csv
 from parnidag.cli import app as cli
-from parnidag.cli import options as cli_options
+from parnidag.cli import written
 from parnidag.simulation import simulate
 
 
@@ -90,9 +90,9 @@ def test_a_low_threshold_lists_improbable_edges_too(files, capsys, threshold):
 
 def test_where_the_demo_puts_its_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli_options.demo_report_path().resolve() == tmp_path / "parnidag-demo.html"
-    monkeypatch.setattr(cli_options.os, "access", lambda path, mode: False)
-    assert cli_options.demo_report_path().parent != tmp_path
+    assert written.demo_report_path().resolve() == tmp_path / "parnidag-demo.html"
+    monkeypatch.setattr(written.os, "access", lambda path, mode: False)
+    assert written.demo_report_path().parent != tmp_path
 
 
 def test_compare_lists_the_edges_that_differ(files, capsys):

@@ -1,7 +1,7 @@
-"""The command line: demo, sample, exact, report, compare, effects, scores and simulate.
+"""The command line: which commands there are, and how they end.
 
-Words become objects in `options`. Everything heavy is imported inside the commands, so that ``--help`` and a
-mistyped option answer at once.
+What they do is in `runs` (those that run something) and `saved` (those that read results). Words become objects in
+`model` and `options`.
 """
 
 from __future__ import annotations
@@ -9,60 +9,25 @@ from __future__ import annotations
 import io
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError
 
-from parnidag._util.text import name_and_options, number_of, visible
+from parnidag._util.text import visible
 from parnidag._version import __version__
-from parnidag.cli.options import (
-    MaybeWhole,
-    ModelOptions,
-    OutputOptions,
-    RunningOptions,
-    SamplingOptions,
-    Whole,
-    check_report,
-    check_writable,
-    deliver_report,
-    demo_report_path,
-)
+from parnidag.cli import runs, saved
+from parnidag.cli.model import ModelOptions
+from parnidag.cli.options import OutputOptions, RunningOptions, SamplingOptions
 from parnidag.cli.process import INTERRUPTED, TERMINATED
-from parnidag.cli.screens import (
-    UsageError,
-    error_line,
-    in_option_words,
-    print_against_truth,
-    print_beside_truth,
-    print_conclusion,
-    print_differences,
-    say,
-)
+from parnidag.cli.screens import error_line
 from parnidag.errors import ParnidagError, TerminatedError, WorkersLostError
 
-if TYPE_CHECKING:
-    from parnidag.data.table import Data
-    from parnidag.results.posterior import Posterior
-
 USER_MISTAKE = 2
-WORKERS_LOST = NOT_WRITTEN = 1
 BROKEN_PIPE = 141
 
 PIPE_WIDTH = 250
 """Help in a pipe is not wrapped: a pager or `grep` sees whole options."""
-
-LONG_SECONDS = 2.0
-"""From here on, `exact` says beforehand how long it takes."""
-
-DIFFERENCE = 0.05
-"""`compare` lists edges that differ by more than this."""
-
-DEMO_DRAWS = 500
-"""Half the default, which is plenty for the demo's network and keeps it to a few seconds."""
 
 _OPTIONS = {"nodes", "edges", "rows", "noise", "truth", "cause", "effect", "data"} | {
     option.name
@@ -77,359 +42,9 @@ app = App(
     version=f"parnidag {__version__}",
 )
 
-
-@app.command
-def demo(
-    *,
-    seed: MaybeWhole = None,
-    rows: Whole = 400,
-    report: Annotated[Path | None, Parameter(metavar="FILE.html")] = None,
-    open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
-) -> int:
-    """Find a small known network in simulated data, compare the answer with the truth, and write a report to look at.
-
-    Parameters
-    ----------
-    seed
-        Seed of the data and of the draws. Default: a fixed one.
-    rows
-        Rows of data to simulate.
-    report
-        Write the report here. Default: parnidag-demo.html in this folder.
-    open_
-        Open the report in the browser.
-    """
-    from parnidag.simulation import EXAMPLE_SEED, example_network
-
-    path = demo_report_path() if report is None else report
-    check_report(path)
-    truth = example_network(rows=rows, seed=EXAMPLE_SEED if seed is None else seed)
-    say(
-        f"An invented garden: {len(truth.names)} quantities, {len(truth.edges)} known effects, "
-        f"{number_of(rows, 'simulated row')} (seed {truth.seed})."
-    )
-
-    import parnidag
-
-    table = parnidag.Data(truth.values, names=truth.names)
-    posterior = parnidag.sample(table, draws=DEMO_DRAWS, seed=truth.seed)
-    print_beside_truth(posterior.edge_probabilities, truth)
-    print_conclusion(posterior)
-    say("Where both directions of an edge are near one half, the data cannot tell them apart.")
-    deliver_report(posterior, path, open_, title="The demo garden")
-    say("Your table:  parnidag sample your.csv -o posterior.nc --report report.html")
-    return _exit_code(posterior)
-
-
-@app.command
-def sample(
-    data: Path,
-    /,
-    *,
-    sampling: SamplingOptions = SamplingOptions(),  # noqa: B008 (frozen)
-    model: ModelOptions = ModelOptions(),  # noqa: B008
-    running: RunningOptions = RunningOptions(),  # noqa: B008
-    results: OutputOptions = OutputOptions(),  # noqa: B008
-) -> int:
-    """Find how probable every edge is, from a table of data: exactly if there are few columns, else by sampling graphs.
-
-    Up to 20 columns (17 of classes) all graphs are added up, and independent graphs are drawn. --sampler,
-    --kernel, --moves, --rungs, --space, --start, --tune and --thin ask for chains instead, and so does a checkpoint
-    that exists.
-
-    Ctrl-C (or SIGTERM) stops the chains early; once every chain has a draw, what they have found is still printed and
-    saved. With --checkpoint the same command goes on from there.
-
-    Parameters
-    ----------
-    data
-        The table: a CSV or Parquet file with one column for each node.
-    """
-    running.check(data)
-    results.check(data, *running.files(), *sampling.files())
-
-    import parnidag
-
-    prior, sampler, table = model.prior(), sampling.algorithm(), model.data(data)
-    score = model.chosen_score(table)
-    seed = running.seed(sampling.seed)
-    space, start = sampling.search_space(table, prior, score, seed), sampling.first_graphs()
-    with running.executor() as executor, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", parnidag.StoppedWarning)
-        posterior = parnidag.sample(
-            table,
-            score=score,
-            prior=prior,
-            sampler=sampler,
-            space=space,
-            start=start,
-            draws=sampling.draws,
-            tune=sampling.tune,
-            thin=sampling.thin,
-            chains=sampling.chains,
-            seed=seed,
-            executor=executor,
-            progress=False if results.quiet else None,
-            checkpoint=running.checkpoint,
-            output=results.output,
-        )
-    unwritten = _say_warnings(caught)
-    results.deliver(posterior, saved=not unwritten)
-    return NOT_WRITTEN if unwritten else _exit_code(posterior)
-
-
-@app.command
-def exact(
-    data: Path,
-    /,
-    *,
-    draws: Whole = 0,
-    seed: MaybeWhole = None,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
-    results: OutputOptions = OutputOptions(),  # noqa: B008
-) -> int:
-    """Compute the posterior exactly, for up to 22 nodes.
-
-    Parameters
-    ----------
-    data
-        The table: a CSV or Parquet file with one column for each node.
-    draws
-        Independent graphs to draw from the posterior.
-    seed
-        Seed of the draws.
-    """
-    results.check(data)
-
-    import parnidag
-
-    prior, table = model.prior(), model.data(data)
-    if not results.quiet:
-        _describe_table(table)
-    score = model.chosen_score(table)
-    if not results.quiet:
-        _announce_long_sum(table.n_scored)
-    posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
-    results.deliver(posterior)
-    return _exit_code(posterior)
-
-
-@app.command
-def report(
-    result: Path,
-    /,
-    *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.html")] = None,
-    title: str | None = None,
-    open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
-) -> int:
-    """Write the report of a saved result: one HTML file with the graph, the edges and the diagnostics.
-
-    Parameters
-    ----------
-    result
-        The result, as "parnidag sample -o FILE.nc" saved it.
-    output
-        Write the report here. Default: beside the result, under its name with .html.
-    title
-        Heading of the report. Default: the name of the result.
-    open_
-        Open the report in the browser.
-    """
-    path = result.with_suffix(".html") if output is None else output
-    check_report(path, result, option="--output")
-
-    from parnidag.results.netcdf import load
-
-    deliver_report(load(result), path, open_, title=result.stem if title is None else title)
-    return 0
-
-
-@app.command(usage="Usage: parnidag compare [OPTIONS] RESULT...")
-def compare(
-    *results: Path,
-    truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
-    difference: float | None = None,
-) -> int:
-    """Compare saved results with one another, or with a known graph.
-
-    Parameters
-    ----------
-    results
-        Results (FILE.nc) over the same nodes: two to compare with one another, or any number with --truth.
-    truth
-        The true graph: a row for each parent, a column for each child, 1 for an edge ("parnidag simulate --truth").
-    difference
-        With two results: list the edges whose probabilities differ by more than this. Default: 0.05.
-    """
-    if len(results) < (1 if truth is not None else 2):
-        raise UsageError("compare needs two results (FILE.nc), or one and --truth FILE.csv")
-    if len(results) > 2 and truth is None:
-        raise UsageError(f"compare takes two results, not {len(results)}; any number with --truth FILE.csv")
-    if difference is not None and len(results) != 2:
-        raise UsageError(f"--difference belongs to two results, not {len(results)}: they alone are listed edge by edge")
-    least = DIFFERENCE if difference is None else difference
-    if not 0 <= least <= 1:
-        raise UsageError(f"--difference {least:g} must be between 0 and 1")
-
-    from parnidag.results.netcdf import load
-
-    found = {str(path): load(path) for path in results}
-    if len(found) < len(results):
-        raise UsageError("compare: a result is named twice")
-    if len(found) == 2:
-        first, second = found.values()
-        print_differences(first, second, least)
-    if truth is not None:
-        print_against_truth(found, truth)
-    return 0
-
-
-@app.command
-def effects(
-    result: Path,
-    /,
-    *,
-    cause: str | None = None,
-    effect: str | None = None,
-    do: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NODE=VALUE")] = (),
-    versus: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NODE=VALUE")] = (),
-    data: Path | None = None,
-    standardised: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.csv")] = None,
-) -> int:
-    """Say what causes do, from a saved result: total effects, or what happens if nodes are set.
-
-    Effects are averaged over graphs and parameters. They assume that there are no hidden common causes, that relations
-    are as the score has them, and that values like those set occur in the data.
-
-    Parameters
-    ----------
-    result
-        The result, as "parnidag sample -o FILE.nc" saved it.
-    cause, effect
-        Only the effects of this node, or on this one.
-    do
-        Set a node to a value, and show every other node. Repeatable: all are set together.
-    versus
-        With --do: show by how much it differs from setting nodes so instead. Repeatable.
-    data
-        The table of the run, where the result does not keep what this takes; it then says so.
-    standardised
-        Show effects in standard deviations.
-    output
-        Write the whole table here.
-    """
-    if do and (cause or effect or standardised):
-        raise UsageError("--do shows all nodes in their units: leave out --cause, --effect and --standardised")
-    if versus and not do:
-        raise UsageError("--versus belongs to --do")
-    if output is not None and output.suffix != ".csv":
-        raise UsageError(f"--output {output}: the table is written as CSV, so name it *.csv")
-    check_writable("--output", output, result)
-
-    from parnidag.cli.causes import contrast_table, effect_table, outcome_table, settings_of
-    from parnidag.results.netcdf import load
-
-    posterior = load(result)
-    if versus:
-        contrast_table(posterior, settings_of(do, "--do"), settings_of(versus, "--versus"), data, output)
-    elif do:
-        outcome_table(posterior, settings_of(do, "--do"), data, output)
-    else:
-        effect_table(posterior, cause, effect, standardised, data, output)
-    return 0
-
-
-@app.command
-def scores(
-    data: Path,
-    /,
-    *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], metavar="FILE.jkl")],
-    model: ModelOptions = ModelOptions(),  # noqa: B008 (frozen)
-) -> int:
-    """Write the local scores of a table, for other programs: one for each node and set of parents.
-
-    What the prior says of edges is part of them, so their sum over the nodes of a graph is its log posterior, and
-    "parnidag sample FILE.jkl" samples the same posterior; --h 0.5 writes the data's part alone. A value of the score
-    that would be learned along with the graph is the one that suits the best graph found.
-
-    Parameters
-    ----------
-    data
-        The table: a CSV or Parquet file with one column for each node.
-    output
-        Write the scores here, in the format of GOBNILP. --max-parents keeps the file small.
-    """
-    if output.suffix != ".jkl":
-        raise UsageError(f"--output {output}: local scores are written as FILE.jkl")
-    check_writable("--output", output, data)
-
-    from parnidag.priors.edge_prior import chosen_prior
-    from parnidag.scores.listed import Table
-    from parnidag.space.default import at_likeliest
-    from parnidag.target import Target
-
-    table = model.data(data)
-    score = model.chosen_score(table)
-    target = Target.build(table, score, chosen_prior(model.prior(), score))
-    target, chosen = at_likeliest(target, table)
-    written = Table.of(target)
-    written.write(output)
-    say(f"Saved {output}: {number_of(len(written.values), 'parent set')} of {number_of(len(written.names), 'node')}")
-    say(f"Score: {name_and_options({**score.describe(), **chosen})}.")
-    return 0
-
-
-@app.command
-def simulate(
-    *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], metavar="FILE.csv")],
-    nodes: Whole = 20,
-    edges: MaybeWhole = None,
-    rows: Whole = 500,
-    seed: MaybeWhole = None,
-    noise: float = 1.0,
-    truth: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
-) -> int:
-    """Simulate a table from a random linear Gaussian network.
-
-    Parameters
-    ----------
-    output
-        Write the table here.
-    nodes
-        Number of nodes, one column each.
-    edges
-        Number of edges of the random graph. Default: 1.5 per node.
-    rows
-        Number of rows.
-    seed
-        Seed. Default: a fresh one, printed.
-    noise
-        Standard deviation of the noise, beside weights of 0.5 to 1.5.
-    truth
-        Write the true graph here: a row for each parent, a column for each child, 1 for an edge.
-    """
-    from parnidag._util.files import write_csv
-    from parnidag.simulation import simulate as simulate_network
-
-    for option, path in (("--output", output), ("--truth", truth)):
-        if path is not None and path.suffix != ".csv":
-            raise UsageError(f"{option} {path}: tables are written as CSV, so name it *.csv")
-    check_writable("--output", output)
-    check_writable("--truth", truth, output)
-    if nodes < 2:
-        raise UsageError(f"--nodes {nodes}: a graph to be found needs at least 2 nodes")
-    simulation = simulate_network(nodes, edges, rows, seed, noise=noise)
-    write_csv(output, simulation.names, simulation.values)
-    say(f"Saved {output}: {rows} rows, {nodes} nodes, {len(simulation.edges)} edges, seed {simulation.seed}")
-    if truth is not None:
-        graph = simulation.adjacency.astype(int)
-        write_csv(truth, simulation.names, graph, row_names=simulation.names, corner="parent")
-        say(f"Saved {truth}: the true graph")
-    return 0
+for command in (runs.demo, runs.sample, runs.exact, saved.report, saved.effects, runs.scores, runs.simulate):
+    app.command(command)
+app.command(saved.compare, usage="Usage: parnidag compare [OPTIONS] RESULT...")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -448,7 +63,7 @@ def run(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except (CycloptsError, ParnidagError) as error:
         _fail(error)
-        return WORKERS_LOST if isinstance(error, WorkersLostError) else USER_MISTAKE
+        return runs.WORKERS_LOST if isinstance(error, WorkersLostError) else USER_MISTAKE
     except BrokenPipeError:
         # Whoever read the output has left; without this the interpreter complains once more while closing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -464,23 +79,6 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _describe_table(table: Data) -> None:
-    from parnidag.data.doubts import doubts_shown
-
-    for line in (table.in_words(), *doubts_shown(table.doubts())):
-        sys.stderr.write(f"parnidag: {visible(in_option_words(line, table.names))}\n")
-
-
-def _announce_long_sum(nodes: int) -> None:
-    """Say how long an exact solution takes at worst, if it is long enough to wonder whether anything happens."""
-    from parnidag.exact_solver.size import check_size, estimate
-
-    check_size(nodes)
-    seconds, words = estimate(nodes)
-    if seconds > LONG_SECONDS:
-        sys.stderr.write(f"parnidag: summing over all graphs on {nodes} nodes: at worst {words}\n")
-
-
 def _make_help_fit() -> None:
     """Draw the help in a terminal; in a pipe write it plainly, one option a line."""
     if sys.stdout.isatty():
@@ -494,23 +92,3 @@ def _make_help_fit() -> None:
 def _fail(error: Exception | str) -> None:
     line = error if isinstance(error, str) else error_line(error, _OPTIONS)
     sys.stderr.write(f"parnidag: error: {visible(' '.join(line.split()))}\n")
-
-
-def _say_warnings(caught: list[warnings.WarningMessage]) -> bool:
-    """Pass on what went wrong on the way; return whether the result is still to be written."""
-    from parnidag.errors import NotWrittenWarning, StoppedWarning
-
-    for warning in caught:
-        if issubclass(warning.category, StoppedWarning):
-            sys.stderr.write(f"parnidag: {warning.message}\n")
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return any(issubclass(warning.category, NotWrittenWarning) for warning in caught)
-
-
-def _exit_code(posterior: Posterior) -> int:
-    if not posterior.settings.get("interrupted", False):
-        return 0
-    sys.stderr.write("parnidag: interrupted: this is what the chains had found by then\n")
-    codes = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED}
-    return codes.get(str(posterior.settings.get("stopped_by")), WORKERS_LOST)
