@@ -24,6 +24,10 @@ def noise(scale=1.0, rows=ROWS):
 
 
 SPOILED = {
+    "a sign for empty cells": (
+        lambda t: t.assign(d=t.d.where(t.index % 9 > 0, -999)),
+        "d: -999 in 34 rows, far from all others, looks like a sign for empty cells: make them empty",
+    ),
     "a sum, rounded": (
         lambda t: t.assign(total=(t.a + t.b).round(2)),
         "a linear function of a, b: leave one of them out: drop=['total']",

@@ -93,6 +93,9 @@ def test_few_whole_numbers_given_as_text_are_classes_and_so_are_codes_with_zeros
         (["2020-01-31", "2020-02-01", "2021-07-12"], "columns of dates or times: x ('2020-01-31')", "--drop x"),
         (["31.1.20", "1.2.20", "2.12.2021"], "columns of dates or times: x", "--drop x"),
         (["12:30", "12:45:10", "9:00"], "columns of dates or times: x", "--drop x"),
+        (["5 kg", "12.5 kg", "9 kg", "7 kg", "8 kg"], "around them: x ('12.5 kg')", "--kind x=class"),
+        (["5%", "12.5%", "9%", "7%", "8%"], "numbers with something written around them", "--kind x=class"),
+        (["€5", "€1,250", "€9", "€7", "€8"], "take it out, so that numbers are left", "--kind x=class"),
         ([f"patient {k}" for k in range(ROWS)], "another one in almost every row", "--drop x"),
     ],
 )
@@ -108,6 +111,8 @@ def test_told_classes_are_not_looked_into():
     assert beside(cells, kinds={"x": "class"}).kinds[0] == "class"
     assert beside([f"patient {k}" for k in range(ROWS)], kinds={"x": "class"}).n_nodes == 2
     assert beside(["low", "1", "2"] * 5).kinds[0] == "class"
+    assert beside(["ward 1", "ward 2", "ward 3", "ward 4", "ward 5"]).kinds[0] == "class"
+    assert beside(["5 kg", "6 kg", "7 kg"]).kinds[0] == "class"
 
 
 def test_columns_can_be_chosen_and_dropped(tmp_path):

@@ -375,11 +375,12 @@ def _result(data: Data, run: Run, output: Path | None, began: float) -> Posterio
     is_of_all_graphs = not run.sampler.law and not (run.sampler.restricted and run.setup.space_given)
     truth = check_of_chains(run.target) if is_of_all_graphs and not run.interrupted else None
     posterior, sums = None, _kept_of(data, run.target)
+    rows = None if run.target.cells is None else data.row_numbers()
     if output is not None:
-        record = record_of_run(run, time.perf_counter() - began, truth, to_file=True, sums=sums)
+        record = record_of_run(run, time.perf_counter() - began, truth, to_file=True, sums=sums, rows=rows)
         posterior = _written(record, data, output, said)
     if posterior is None:
-        record = record_of_run(run, time.perf_counter() - began, truth, sums=sums)
+        record = record_of_run(run, time.perf_counter() - began, truth, sums=sums, rows=rows)
         posterior = Posterior(record, None if sums else data)
     return _say(said, posterior)
 

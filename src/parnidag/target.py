@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parnidag.cells.choose import Cells, CompletedTable, cells_of
+from parnidag.cells.choose import Cells, CompletedTable, cells_of, describe_cells
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, arcs_of
@@ -196,7 +196,7 @@ class Target:
             set_rows = data.set_rows()
             settings["interventions"] = {data.names[j]: int(set_rows[j]) for j in np.flatnonzero(set_rows)}
         if cells is not None:
-            settings["cells"] = cells.describe()
+            settings["cells"] = describe_cells(data, cells)
         levels = Levels(tables, resolved.shifts, offsets) if offsets.size > 1 else None
         if levels is not None:
             settings["learned"] = _learned_values(score, variants, resolved.h)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from parnidag.cells.classes import ClassCells, CompletedClasses, class_cells
-from parnidag.cells.columns import ColumnCells, ordered_class, plain_number, scored_number, unordered_class
+from parnidag.cells.columns import (
+    ColumnCells,
+    ordered_class,
+    plain_number,
+    scored_count,
+    scored_number,
+    unordered_class,
+)
 from parnidag.cells.gaussian import Completed, GaussianCells
 from parnidag.data.table import Data
 from parnidag.errors import DataError, ParnidagError
@@ -22,7 +29,7 @@ Cells: TypeAlias = GaussianCells | ClassCells
 CompletedTable: TypeAlias = Completed | CompletedClasses
 BY_KIND: dict[str, Callable[[Floats, Flags], ColumnCells]] = {
     "number": scored_number,
-    "count": scored_number,
+    "count": scored_count,
     "ordinal": ordered_class,
     "binary": ordered_class,
     "class": unordered_class,
@@ -54,6 +61,17 @@ def cells_of(data: Data, score: object) -> Cells | None:
     if low <= columns + 1:
         raise ParnidagError(f"alpha_w must be more than {columns + 1} for {columns} columns of the model, got {low:g}")
     return GaussianCells.of(nodes, float(score.alpha_mu), values)
+
+
+def describe_cells(data: Data, cells: Cells) -> dict[str, Any]:
+    """Say how many cells are drawn and which levels may stand in those that are empty, in a form that JSON can hold."""
+    found: dict[str, Any] = cells.describe()
+    if data.gaps is None:
+        return found
+    found["empty"] = int(data.gaps.sum())
+    levels = cells.empty.levels
+    found["levels"] = {data.names[j]: data.level_names(j) for j in cells.empty.nodes.tolist() if levels[j]}
+    return found
 
 
 def _is_cut(data: Data) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from parnidag.cells.class_sweep import ClassArrays, draw_first_classes, fill_codes, sweep_classes
+from parnidag.cells.filled import EmptyCells, note_draw
 from parnidag.kernels.by_address import pack_arrays
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.random import RandomState
@@ -32,11 +34,12 @@ class ClassCells:
     def columns(self) -> int:
         return len(self.codes)
 
-    @property
-    def empty(self) -> tuple[Integers, Integers]:
-        """Where the empty cells of each node begin in the list of all, and the row of each."""
+    @cached_property
+    def empty(self) -> EmptyCells:
+        """Where the empty cells are."""
         nodes, rows = np.nonzero(self.codes < 0)
-        return np.searchsorted(nodes, np.arange(self.columns + 1)), rows
+        first = np.searchsorted(nodes, np.arange(self.columns + 1))
+        return EmptyCells(first, rows, self.arity, np.zeros(self.columns), np.ones(self.columns))
 
     def describe(self) -> dict[str, float]:
         drawn = int((self.codes < 0).sum())
@@ -51,7 +54,7 @@ class ClassCells:
         """Return a table that is completed at random, by what the columns say of each other."""
         made = self.completed()
         shares = [np.bincount(row[row >= 0], minlength=self.arity.max()) for row in self.codes]
-        draw_first_classes(made.arrays, np.array(shares, float), self.empty[0], rng)
+        draw_first_classes(made.arrays, np.array(shares, float), self.empty.first, rng)
         made.settle()
         parents, degree = self._leaning()
         for _ in range(FIRST_SWEEPS):
@@ -82,7 +85,8 @@ class CompletedClasses:
 
     def __init__(self, cells: ClassCells, arrays: ClassArrays) -> None:
         self.cells, self.arrays = cells, arrays
-        self._first_empty, self._empty_rows = cells.empty
+        self._first_empty, self._empty_rows = cells.empty.first, cells.empty.rows
+        self.filled = cells.empty.sums()
         function = BDeu().function()
         self.tables: tuple[ScoreTable, ...] = tuple(
             function_table(cells.columns, function, content) for content in self._contents()
@@ -100,6 +104,12 @@ class CompletedClasses:
         """Make the rest fit the levels in empty cells, which have been written from outside."""
         fill_codes(self.arrays, self._first_empty, self._empty_rows)
         self._recount()
+
+    def note(self) -> None:
+        """Add what now stands in the empty cells to what the chain has drawn."""
+        empty = self.cells.empty
+        drawn = [self.arrays.classes[empty.first[j] : empty.first[j + 1]].astype(float) for j in empty.nodes]
+        note_draw(empty, self.filled, drawn, np.zeros(0))
 
     def _recount(self) -> None:
         for table, content in zip(self.tables, self._contents(), strict=True):

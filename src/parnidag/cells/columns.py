@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from parnidag.cells.filled import Meaning
 from parnidag.kernels.types import Flags, Floats, Integers
-from parnidag.scores.normal_scores import HEAVY, ranked
+from parnidag.scores.normal_scores import HEAVY, Ranked, ranked
 
 KNOWN, ANYTHING = -1, 0
 """Of a cell: it has its number; it may be any number. Else which bounds it has, from 1 on."""
@@ -35,28 +36,44 @@ class ColumnCells(NamedTuple):
     """Where the table is empty (rows)."""
     classes: Integers
     """The classes of the rows, 0 where the table is empty; none for numbers."""
+    meaning: Meaning | None = None
+    """What its numbers are in the table; None if nobody asks."""
 
 
 def plain_number(values: Floats, empty: Flags, mean: float, unit: float) -> ColumnCells:
     """Return a column of numbers as they are, less a mean and in given units."""
     fixed = np.where(empty, 0.0, (values - mean) / unit)[None]
-    return _numbers(fixed, np.where(empty, ANYTHING, KNOWN), [], empty)
+    meaning = Meaning(np.array([0.0, 1.0]), np.array([mean, mean + unit]), stepwise=False, endless=True)
+    return _numbers(fixed, np.where(empty, ANYTHING, KNOWN), [], empty, meaning)
 
 
 def scored_number(values: Floats, empty: Flags, most: float = HEAVY) -> ColumnCells:
     """Return the normal scores of a column, but for empty cells and values that more than so many rows share."""
     column = ranked(values[~empty])
-    fixed, bound = np.zeros((1, values.size)), np.full(values.size, ANYTHING)
-    fixed[0, ~empty] = column.scores[column.place]
-    cut = column.shares > most
-    bound[~empty] = np.where(cut, np.cumsum(cut), KNOWN)[column.place]
-    bounds = zip(column.low[cut].tolist(), column.high[cut].tolist(), strict=True)
-    return _numbers(fixed, bound, list(bounds), empty)
+    meaning = Meaning(column.scores, np.unique(values[~empty]), stepwise=False)
+    return _in_order(column, meaning, empty, most)
+
+
+def scored_count(values: Floats, empty: Flags) -> ColumnCells:
+    """Return the same of a count, in whose empty cells only values stand that others have."""
+    column = ranked(values[~empty])
+    return _in_order(column, Meaning(column.high, np.unique(values[~empty])), empty, HEAVY)
 
 
 def ordered_class(values: Floats, empty: Flags) -> ColumnCells:
     """Return a column of ordered classes: no cell is known, and each has the bounds of its class."""
-    return scored_number(values, empty, most=0.0)
+    column = ranked(values[~empty])
+    levels = column.shares.size
+    return _in_order(column, Meaning(column.high, np.arange(float(levels)), levels), empty, 0.0)
+
+
+def _in_order(column: Ranked, meaning: Meaning, empty: Flags, most: float) -> ColumnCells:
+    fixed, bound = np.zeros((1, empty.size)), np.full(empty.size, ANYTHING)
+    fixed[0, ~empty] = column.scores[column.place]
+    cut = column.shares > most
+    bound[~empty] = np.where(cut, np.cumsum(cut), KNOWN)[column.place]
+    bounds = zip(column.low[cut].tolist(), column.high[cut].tolist(), strict=True)
+    return _numbers(fixed, bound, list(bounds), empty, meaning)
 
 
 def unordered_class(values: Floats, empty: Flags) -> ColumnCells:
@@ -76,11 +93,14 @@ def unordered_class(values: Floats, empty: Flags) -> ColumnCells:
         vectors[c + 1 :, c] = -scale * math.sqrt(shares[c] / (left[c + 1] * left[c]))
     classes = np.zeros(values.size, np.int64)
     classes[~empty] = codes
-    return ColumnCells(
-        vectors[classes].T, np.full(values.size, KNOWN), np.zeros(0), np.zeros(0), vectors, empty, classes
-    )
+    known, none = np.full(values.size, KNOWN), np.zeros(0)
+    numbers = np.arange(float(len(shares)))
+    meaning = Meaning(numbers, numbers, numbers.size)
+    return ColumnCells(vectors[classes].T, known, none, none, vectors, empty, classes, meaning)
 
 
-def _numbers(fixed: Floats, bound: Integers, bounds: list[tuple[float, float]], empty: Flags) -> ColumnCells:
+def _numbers(
+    fixed: Floats, bound: Integers, bounds: list[tuple[float, float]], empty: Flags, meaning: Meaning
+) -> ColumnCells:
     low, high = np.array([(-math.inf, math.inf), *bounds]).T
-    return ColumnCells(fixed, bound, low, high, np.zeros((0, 1)), empty, np.zeros(0, np.int64))
+    return ColumnCells(fixed, bound, low, high, np.zeros((0, 1)), empty, np.zeros(0, np.int64), meaning)

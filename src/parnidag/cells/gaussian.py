@@ -10,6 +10,7 @@ import numpy as np
 
 from parnidag.cells.arrays import CellArrays, CellLayout, make_arrays
 from parnidag.cells.columns import ANYTHING, KNOWN, ColumnCells
+from parnidag.cells.filled import EmptyCells, Meaning, note_draw
 from parnidag.cells.sums import add_up, fill_matrices, fill_table
 from parnidag.cells.sweep import between, sweep
 from parnidag.kernels.jit import entry
@@ -33,10 +34,15 @@ class GaussianCells:
     """The table, with anything in latent cells (columns × rows)."""
     alpha_mu: float
     alpha_w: tuple[float, ...]
+    empty: EmptyCells
+    meanings: tuple[Meaning | None, ...]
+    """What the numbers of each node are in the table."""
 
     @staticmethod
     def of(nodes: Sequence[ColumnCells], alpha_mu: float, alpha_w: Sequence[float]) -> GaussianCells:
-        return GaussianCells(lay_out(nodes), np.concatenate([node.fixed for node in nodes]), alpha_mu, tuple(alpha_w))
+        layout, fixed = lay_out(nodes), np.concatenate([node.fixed for node in nodes])
+        meanings = tuple(node.meaning for node in nodes)
+        return GaussianCells(layout, fixed, alpha_mu, tuple(alpha_w), _empty_cells(nodes, layout), meanings)
 
     @property
     def columns(self) -> int:
@@ -98,6 +104,7 @@ class Completed:
         self.cells, self.arrays = cells, arrays
         self._grams = np.zeros((values, 1, columns, columns))
         self._owns, self._nodes = np.zeros((values, columns)), np.zeros((values, n))
+        self.filled = cells.empty.sums()
         self._by_column = [self._table(k, columns) for k in range(values)]
         self.tables = tuple(self._table(k, n) for k in range(values))
         """For each value the score of a node given its parents."""
@@ -124,6 +131,31 @@ class Completed:
         """Make the rest fit the latent cells, which have been written from outside."""
         fill_table(self.cells.layout, self.arrays)
         self._sum_up(True)
+
+    def note(self) -> None:
+        """Add what now stands in the empty cells to what the chain has drawn."""
+        layout, empty = self.cells.layout, self.cells.empty
+        note_draw(empty, self.filled, [self._in_table(j) for j in empty.nodes], self._correlations()[layout.varies])
+
+    def _in_table(self, j: int) -> Floats:
+        """Return what stands in the empty cells of a node, in the units of the table or as codes."""
+        layout, empty, meaning = self.cells.layout, self.cells.empty, self.cells.meanings[j]
+        if layout.first_vector[j + 1] > layout.first_vector[j]:
+            return self.arrays.classes[layout.first_empty[j] : layout.first_empty[j + 1]].astype(float)
+        drawn = self.arrays.table[layout.first_column[j], empty.rows[empty.first[j] : empty.first[j + 1]]]
+        return drawn if meaning is None else meaning.of(drawn)
+
+    def _correlations(self) -> Floats:
+        """Return how much each column has to do with the others: the root mean square of its correlations.
+
+        They do not depend on the scale of a latent column, of which ordered classes say nothing.
+        """
+        own = self.arrays
+        spread = own.products - np.outer(own.totals, own.totals / own.table.shape[1])
+        units = np.sqrt(np.maximum(np.diagonal(spread), 1e-300))
+        squares = (spread / np.outer(units, units)) ** 2
+        np.fill_diagonal(squares, 0.0)
+        return np.asarray(np.sqrt(squares.sum(axis=1) / max(len(squares) - 1, 1)))
 
     def _sum_up(self, everything: bool) -> None:
         cells = self.cells
@@ -158,6 +190,21 @@ def lay_out(nodes: Sequence[ColumnCells]) -> CellLayout:
         first_empty=_ends([rows.size for rows in empty]),
         empty_rows=np.concatenate(empty),
         varies=varies,
+    )
+
+
+def _empty_cells(nodes: Sequence[ColumnCells], layout: CellLayout) -> EmptyCells:
+    rows = [np.flatnonzero(node.empty) for node in nodes]
+    meanings = [node.meaning or Meaning(np.zeros(1), np.zeros(1)) for node in nodes]
+    numbers = [not meaning.levels for meaning in meanings]
+    spread = [meaning.values.std() if number else 0.0 for meaning, number in zip(meanings, numbers, strict=True)]
+    return EmptyCells(
+        _ends([one.size for one in rows]),
+        np.concatenate(rows),
+        np.array([meaning.levels for meaning in meanings]),
+        np.array([meaning.values.mean() if number else 0.0 for meaning, number in zip(meanings, numbers, strict=True)]),
+        np.array([one if one > 0.0 else 1.0 for one in spread]),
+        int(layout.varies.sum()),
     )
 
 

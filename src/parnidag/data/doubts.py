@@ -35,6 +35,8 @@ FEWEST_ROWS = 20
 MANY_ROWS = 100_000
 MANY_LEVELS = 20
 NEAR_LIMIT = (9, 12)
+SIGNS = frozenset(float(digit * k) for digit in "89" for k in range(1, 7))
+"""Numbers, but for their sign, that often stand for empty cells."""
 _ID = re.compile(
     r"(.*[_. -])?(id|index|idx|nr|no|number|row|record|subject|patient|case|participant|uuid)", re.IGNORECASE
 )
@@ -80,6 +82,22 @@ def doubts_shown(doubts: Sequence[str]) -> list[str]:
     more = len(doubts) - MOST_SHOWN
     rest = [f"note: {more} more, see Data.doubts()"] if more > 0 else []
     return [*(f"note: {line}" for line in doubts[:MOST_SHOWN]), *rest]
+
+
+def _signs_of_nothing(table: Doubted) -> Iterator[str]:
+    """Find numbers such as −999 that several rows have, far below or above all others."""
+    for j in table.numbers:
+        values, counts = np.unique(table.known(j), return_counts=True)
+        if values.size < FEWEST_ROWS:
+            continue
+        inner = values[1:-1]
+        for value, count, next_to in ((values[0], counts[0], values[1]), (values[-1], counts[-1], values[-2])):
+            gap = abs(value - next_to) > float(np.ptp(inner))
+            if count > 1 and gap and abs(value) in SIGNS:
+                yield (
+                    f"{table.names[j]}: {value:g} in {count} rows, far from all others, looks like a sign for "
+                    "empty cells: make them empty"
+                )
 
 
 def _functions(table: Doubted) -> Iterator[str]:
@@ -300,6 +318,7 @@ def _very_many_rows(table: Doubted) -> Iterator[str]:
 
 
 _CHECKS: tuple[Callable[[Doubted], Iterator[str]], ...] = (
+    _signs_of_nothing,
     _functions,
     _row_numbers,
     _dates,

@@ -34,6 +34,13 @@ _DAY = r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
 _DATE = re.compile(
     rf"({_DAY})([ T]\d.*)?|\d{{1,2}}:\d{{2}}(:\d{{2}}.*)?|\d{{1,2}}[. -]*[A-Za-z]{{3,9}}\.?[ -]*\d{{2,4}}"
 )
+_BEFORE = frozenset("$€£¥~")
+"""What may stand before a number and is no name."""
+_NUMBER = re.compile(r"[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?")
+_MOST_AROUND = 12
+"""Characters that may be written around all numbers of a column, such as a unit."""
+FEWEST_MEASURED = 5
+"""With fewer different numbers they may be names of classes, such as "0-17 years"."""
 _EXPONENT = r"([eE][+-]?\d+)?"
 
 
@@ -84,6 +91,7 @@ def understood(column: Column, is_class: bool, is_part: bool = False) -> Column:
     if not is_part:
         refuse_strays(coding, counts)
         _refuse_dates(texts, ~empty & ~vague, counts)
+        _refuse_units([text for text, known in zip(texts, (~empty & ~vague).tolist(), strict=True) if known])
         _refuse_names(coding, counts[~empty])
     return _without(column, coding, empty, counts)
 
@@ -171,6 +179,20 @@ def _refuse_dates(texts: Sequence[str], said: Mask, counts: Integers) -> None:
     dates = np.array([_DATE.fullmatch(text) is not None for text in texts]) & said
     if dates.any() and counts[dates].sum() >= MOSTLY * counts[said].sum():
         raise UnreadableError("dates", one_line(repr(texts[int(np.argmax(dates))]), 40))
+
+
+def _refuse_units(texts: Sequence[str]) -> None:
+    """Refuse texts that are the same but for one number each, such as "5 kg" and "12.5 kg"."""
+    found = [_NUMBER.search(text) for text in texts]
+    around = {
+        (text[: one.start()], text[one.end() :]) if one else ("", text) for text, one in zip(texts, found, strict=True)
+    }
+    if len(around) != 1 or not all(found) or len(texts) < FEWEST_MEASURED:
+        return
+    before, after = around.pop()
+    is_unit = before.strip().lower() in _BEFORE or (not before and after.strip() != "")
+    if is_unit and len(before + after) <= _MOST_AROUND and not any(letter.isdigit() for letter in before + after):
+        raise UnreadableError("units", one_line(repr(texts[0]), 40))
 
 
 def _refuse_names(coding: Coding, counts: Integers) -> None:

@@ -195,6 +195,10 @@ _REFUSALS = {
         "put a number in their place (half the limit is usual), or leave such cells empty",
     ),
     "dates": ("columns of dates or times", f"turn them into numbers, such as days since the first, or {_LEAVE_OUT}"),
+    "units": (
+        "numbers with something written around them",
+        "take it out, so that numbers are left; if they are classes, say kinds={{'{first}': 'class'}}",
+    ),
     "names": ("text that is another one in almost every row, like names of rows or remarks", _LEAVE_OUT),
     "notations": ("numbers that are written in different ways", "write them alike, with a decimal point"),
     "ambiguous": (

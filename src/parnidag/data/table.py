@@ -581,6 +581,18 @@ class Data:
         codes, labels = levels.make_levels(self.names, filled, self._codings)
         return levels.Levels(np.where(self.gaps.T, -1, codes), labels)
 
+    def level_names(self, column: int) -> list[str]:
+        """Name the levels of a column of a table with empty cells, in the order of their codes."""
+        if self.kind == "discrete":
+            return list(self.known_levels().labels[column])
+        known = np.unique(self.values[~np.isnan(self.values[:, column]), column]).tolist()
+        coding = self._codings[column]
+        return [f"{value:g}" if coding is None else coding.labels[int(value)] for value in known]
+
+    def row_numbers(self) -> Integers:
+        """Number the rows as in the table that was given, from 0, of which some may have been left out."""
+        return np.arange(self.n_rows) if self._kept is None else np.flatnonzero(self._kept)
+
     def row_counts(self) -> Integers | None:
         """Say for how many rows each column of the codes of `discrete` stands; None if for one, as always in memory."""
         return self._row_counts

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag._version import __version__
+from parnidag.cells.filled import filled_of_chains
 from parnidag.exact_solver.over_levels import Answer
 from parnidag.graphs.adjacency import codes_of_arcs, edge_codes
 from parnidag.kernels.declare import named
@@ -36,10 +37,11 @@ def record_of_run(
     truth: NDArray[np.float64] | None = None,
     to_file: bool = False,
     sums: Mapping[str, Any] = NOTHING,
+    rows: NDArray[np.int64] | None = None,
 ) -> RunRecord:
     """Put what the chains collected into a result; graphs on their way to a file stay where they are if they are many.
 
-    `sums` is what is to be kept of the data (`Data.sums`).
+    `sums` is what is to be kept of the data (`Data.sums`), `rows` the numbers of its rows in the table as given.
 
     Such a record is of use only while the run keeps its draws.
     """
@@ -87,6 +89,7 @@ def record_of_run(
         prior_probabilities=run.setup.prior,
         true_probabilities=truth,
         **_starts(run),
+        **_empty_cells(run, rows),
         **sums,
     )
 
@@ -113,6 +116,27 @@ def _starts(run: Run) -> dict[str, Any]:
     graphs = [edge_codes(graph) for graph in run.setup.starts]
     ends = np.cumsum([codes.size for codes in graphs], dtype=np.int64)
     return {"start_offsets": np.append(np.int64(0), ends), "start_edges": np.concatenate(graphs)}
+
+
+def _empty_cells(run: Run, rows: NDArray[np.int64] | None) -> dict[str, Any]:
+    """Return what the chains drew into empty cells, and how it moved."""
+    chains = [log.chain.cells for log in run.logs if log.chain.cells is not None]
+    if not chains or run.target.cells is None:
+        return {}
+    empty = run.target.cells.empty
+    found = filled_of_chains(empty, [one.filled for one in chains])
+    if found is None:
+        return {}
+    kept: dict[str, Any] = {"cells_series": found.series}
+    if found.mean.size:
+        kept |= {
+            "cells_node": np.repeat(np.arange(run.target.n_nodes), np.diff(empty.first)).astype(np.int32),
+            "cells_row": empty.rows if rows is None else rows[empty.rows],
+            "cells_mean": found.mean,
+            "cells_deviation": found.deviation,
+            "cells_shares": found.shares,
+        }
+    return kept
 
 
 def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:

@@ -26,6 +26,7 @@ from parnidag.results.convergence import (
     tail_ess,
 )
 from parnidag.results.edge_table import edge_figures, unsure_classes
+from parnidag.results.imputed import cell_figures
 from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
 from parnidag.results.record import RunRecord
 from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT, group_lines, judge, shown
@@ -55,6 +56,11 @@ class Diagnostics:
         Between-chain disagreement (`edge_disagreement`); None with fewer than two chains.
     true_error_max : float or None
         Largest difference of an edge probability from the exact one; None where that takes longer than a few seconds.
+    cells_share : float or None
+        Share of the table's cells that chains draw; None if there are none.
+    rhat_cells_max : float or None
+        Largest split R-hat of summaries of these cells: of the mean of what was drawn into each column's empty ones,
+        and of how far columns with drawn cells have to do with others.
     worst_edges : list of (parent, child, probabilities by chain)
         The edges that the chains disagree on most, worst first.
     modes : list of ModeGroup
@@ -103,6 +109,8 @@ class Diagnostics:
     disagreement_max: float | None
     disagreement_rms: float | None
     true_error_max: float | None
+    cells_share: float | None
+    rhat_cells_max: float | None
     worst_edges: list[tuple[str, str, list[float]]]
     modes: list[ModeGroup]
     chain_groups: list[list[int]]
@@ -165,6 +173,8 @@ class Diagnostics:
             "between chains": f"differ by at most {shown(self.disagreement_max, 3)}, "
             f"root mean square {shown(self.disagreement_rms, 4)}",
         }
+        if self.cells_share is not None:
+            figures["drawn cells"] = f"{self.cells_share:.1%} of all; R-hat at most {shown(self.rhat_cells_max)}"
         if self.acceptance is not None:
             figures["acceptance"] = _by_chain(self.acceptance)
         figures |= {f"  {move}": self._about_move(move) for move in self.move_acceptance}
@@ -214,6 +224,8 @@ def diagnose(record: RunRecord) -> Diagnostics:
         "modes": modes,
         "chain_groups": common_chain_groups(modes),
     }
+    cells = cell_figures(record)
+    figures |= {"cells_share": cells.share, "rhat_cells_max": cells.rhat}
     figures |= _graph_figures(record, figures["ess_log_posterior"])
     figures["evidence_unsure"] = unsure_classes(record, probabilities, mcse)
     return Diagnostics(**figures, **_run_figures(record), **judge(record, figures, spread))

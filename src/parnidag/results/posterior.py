@@ -22,6 +22,7 @@ from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.dynamics import Slices
 from parnidag.results.edge_table import edge_table, with_gaps
+from parnidag.results.imputed import imputed_table
 from parnidag.results.learned import learned_table
 from parnidag.results.notebook import as_html
 from parnidag.results.record import RunRecord, edges_of_draws, refuse_beyond_limit, settings_json
@@ -452,6 +453,33 @@ class Posterior:
         return pd.DataFrame(matrix, index=pd.Index(names, name=rows), columns=pd.Index(names, name=columns))
 
     # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def imputed(self, column: str | None = None) -> pd.DataFrame:
+        """Tabulate what was drawn into empty cells of the table, averaged over graphs and all draws.
+
+        Parameters
+        ----------
+        column : str, optional
+            A column, whose empty cells alone are wanted; by default those of all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line for each cell: its `row`, counted from 0 in the table as given, its `column`, and `value`: of a
+            number the posterior mean, with its standard deviation `sd`; of a class the most probable level, with its
+            `probability`. For one column, by row, `mean` and `sd`, or the probability of every level.
+
+        Examples
+        --------
+        >>> import parnidag
+        >>> table = parnidag.simulate(nodes=3, edges=3, rows=50, seed=1).values
+        >>> table[4, 1] = float("nan")
+        >>> posterior = parnidag.sample(table, draws=50, seed=1, progress=False)
+        >>> posterior.imputed()[["row", "column"]]
+           row column
+        0    4     X1
+        """
+        return imputed_table(self.record, column)
 
     def probability(
         self, question: str | Callable[[Graph], bool], *, given: str | Callable[[Graph], bool] | None = None

@@ -50,6 +50,12 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
     "classes_rows": (("different_row",), np.int64),
     "classes_group": (("different_row",), np.int64),
     "classes_labels": (("label_byte",), np.uint8),
+    "cells_node": (("empty_cell",), np.int32),
+    "cells_row": (("empty_cell",), np.int64),
+    "cells_mean": (("empty_cell",), np.float64),
+    "cells_deviation": (("empty_cell",), np.float64),
+    "cells_shares": (("empty_cell", "level"), np.float64),
+    "cells_series": (("counted_chain", "cell_summary", "cell_block"), np.float64),
 }
 """None where a result does not have them; the first files written never do."""
 _CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
@@ -112,6 +118,12 @@ class RunRecord:
     classes_codes, classes_rows, classes_group, classes_labels : arrays or None
         The same of a table of classes: its different rows, their numbers, the group of rows in which the same nodes
         were set, and the levels as JSON (`Data.different_rows`), with sums_targets and sums_rows for the groups.
+    cells_node, cells_row, cells_mean, cells_deviation, cells_shares : arrays or None
+        Of each empty cell the node, the row in the table as given, and what chains drew: mean and standard deviation,
+        NaN for classes, whose levels have shares (cell, level). None if no cell was empty, or they are very many.
+    cells_series : (chain, summary, block) float64 array or None
+        Summaries of drawn cells over time: the mean of each node's empty ones, and how far each column with drawn cells
+        has to do with the others.
     """
 
     nodes: tuple[str, ...]
@@ -142,6 +154,12 @@ class RunRecord:
     classes_rows: Integers | None = None
     classes_group: Integers | None = None
     classes_labels: NDArray[np.uint8] | None = None
+    cells_node: Codes | None = None
+    cells_row: Integers | None = None
+    cells_mean: Floats | None = None
+    cells_deviation: Floats | None = None
+    cells_shares: Floats | None = None
+    cells_series: Floats | None = None
 
     def __post_init__(self) -> None:
         given: object = self.graph_edges
@@ -200,6 +218,7 @@ class RunRecord:
             "the sums of the data must be of as many groups of rows, and of the nodes": self._sums_fit()
             if self.classes_codes is None
             else self._classes_fit(),
+            "what is known of empty cells must be of as many cells, and of the nodes": self._cells_fit(),
         }
 
     def _sums_fit(self) -> bool:
@@ -224,6 +243,17 @@ class RunRecord:
             return False
         inside = len(arity) == n and bool((codes >= 0).all()) and bool((codes.max(axis=1) < arity).all())
         return inside and bool((counts >= 0).all()) and 0 <= group.min() <= group.max() < groups
+
+    def _cells_fit(self) -> bool:
+        arrays = (self.cells_node, self.cells_row, self.cells_mean, self.cells_deviation)
+        kept = [np.asarray(array) for array in arrays if array is not None]
+        if self.cells_series is not None and len(self.cells_series) != len(self.log_posterior):
+            return False
+        if not kept or self.cells_shares is None:
+            return not kept and self.cells_shares is None
+        cells, nodes = len(kept[0]), kept[0]
+        whole = len(kept) == len(arrays) and all(len(array) == cells for array in (*kept, self.cells_shares))
+        return whole and (not cells or 0 <= nodes.min() <= nodes.max() < len(self.nodes))
 
     def _content_checks(self) -> dict[str, bool]:
         n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1

@@ -71,7 +71,7 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
             f"converged{law}: {n_chains} chains agree on all edges to {figures['disagreement_max']:.3f}, "
             f"error ≤ {figures['mcse_edges_max'] or 0.0:.3f} (R-hat ≤ {max(known):.2f})"
         )
-    if not converged and len(record.nodes) <= MAX_NODES:
+    if not converged and len(record.nodes) <= MAX_NODES and not record.settings.get("cells"):
         advice.append(
             f"parnidag.exact(data) adds up all graphs of these {len(record.nodes)} columns, with at most "
             f"{estimate(len(record.nodes))[1]}"

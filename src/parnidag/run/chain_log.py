@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.cells.filled import forget_draws
 from parnidag.graphs.adjacency import codes_of_arcs
 from parnidag.kernels.declare import named
 from parnidag.run.draws import Block
@@ -69,6 +70,8 @@ class ChainLog:
                 self.counted_at = self.chain.iteration
                 self.at_tune_end = sampler.totals(self.chain)
                 self.chain.level_draws[:] = 0
+                if self.chain.cells is not None:
+                    forget_draws(self.chain.cells.filled)
                 recorder = named(self.chain.recorder)
                 recorder.until_draw = recorder.thin = thin
             else:

@@ -56,6 +56,7 @@ def draw_cells(target: Target, chain: Chain) -> None:
     assert chain.cells is not None
     odds = 1 if target.levels is None else target.levels.shifts.size
     chain.cells.draw(chain.level // odds, chain.graph.parents, chain.graph.degree, chain.graph.rng)
+    chain.cells.note()
     chain.forget()
     score_anew(*chain.parts(target)[:3])
 

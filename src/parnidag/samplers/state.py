@@ -69,7 +69,7 @@ def _kept_cells(target: Target, state: Arrays) -> CompletedTable | None:
     if target.cells is None:
         return None
     completed = target.cells.completed()
-    for path, own in _parts(completed.arrays, "cells"):
+    for path, own in (*_parts(completed.arrays, "cells"), *_parts(completed.filled, "filled")):
         for name in own.kept:
             getattr(own, name)[:] = state[f"{path}.{name}"]
     completed.settle()
@@ -114,8 +114,10 @@ def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
     }
     if chain.level_draws.size:
         arrays |= {"level": np.array([chain.level]), "level_draws": chain.level_draws}
-    cells = None if chain.cells is None else chain.cells.arrays
-    for path, own in (*_parts(chain.own, "own"), *_parts(chain.counts, "counts"), *_parts(cells, "cells")):
+    parts = [*_parts(chain.own, "own"), *_parts(chain.counts, "counts")]
+    if chain.cells is not None:
+        parts += [*_parts(chain.cells.arrays, "cells"), *_parts(chain.cells.filled, "filled")]
+    for path, own in parts:
         arrays |= {f"{path}.{name}": getattr(own, name) for name in own.kept}
     return arrays
 
