@@ -77,7 +77,7 @@ def known_network(name: str, folder: Path | None = None) -> Network:
     if folder is not None and (folder / nodes_file).exists():
         return _from_tables(name, folder / nodes_file, folder / edges_file)
     wanted = f"a folder with {nodes_file} and {edges_file}"
-    return _from_pgmpy(name, _package_file(PGMPY, f"{MODELS}/{name}.json", wanted))
+    return _from_pgmpy(name, package_file(PGMPY, f"{MODELS}/{name}.json", wanted))
 
 
 def asked_network(name: str, folder: str | None) -> Network:
@@ -98,10 +98,10 @@ def protein(folder: Path | None = None) -> Data:
     """Return the 11 proteins in 853 cells, from the folder's sachs.csv or from cdt's file."""
     if folder is not None and (folder / "sachs.csv").exists():
         return Data(folder / "sachs.csv")
-    return Data(pd.read_csv(_package_file(CDT, PROTEIN, "a folder with sachs.csv"), nrows=PROTEIN_ROWS))
+    return Data(pd.read_csv(package_file(CDT, PROTEIN, "a folder with sachs.csv"), nrows=PROTEIN_ROWS))
 
 
-def _package_file(release: str, path: str, otherwise: str) -> Path:
+def package_file(release: str, path: str, otherwise: str) -> Path:
     """Return the path of a file in an installed package, which is not imported for it."""
     package = release.partition("==")[0]
     spec = find_spec(package)

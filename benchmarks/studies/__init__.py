@@ -7,8 +7,10 @@ from typing import Any
 from benchmarks.harness.study import Study
 from benchmarks.studies.agreement import AGREEMENT
 from benchmarks.studies.calibrated import CALIBRATED
+from benchmarks.studies.discrete import DISCRETE
 from benchmarks.studies.fifty import FIFTY
 from benchmarks.studies.laws import LAWS
+from benchmarks.studies.others import OTHERS
 from benchmarks.studies.priors import PRIORS
 from benchmarks.studies.scaling import SCALING
 from benchmarks.studies.skeletons import SKELETONS
@@ -33,5 +35,7 @@ STUDIES: dict[str, Study[Any]] = {
         VERDICTS,
         AGREEMENT,
         CALIBRATED,
+        OTHERS,
+        DISCRETE,
     )
 }
