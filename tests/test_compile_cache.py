@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import importlib
 import os
+import pickle
 import pkgutil
 import shutil
 import subprocess
@@ -14,10 +15,12 @@ from pathlib import Path
 
 import numba
 import pytest
+from numba import cloudpickle
 
 import parnidag
 from parnidag.kernels import jit
 from parnidag.kernels.by_address import External
+from parnidag.kernels.inner import InnerLibrary
 from parnidag.kernels.source_digest import Sources, source_digest
 
 PACKAGE = Path(parnidag.__file__).parent
@@ -37,6 +40,7 @@ EDITS = {
     "a field of a tuple": ("kernels/problem.py", "    log_odds: Floats\n", "    more: Bytes\n    log_odds: Floats\n"),
     "a field of a struct": ("kernels/dag.py", "    frame: Bytes\n", "    frame: Bytes\n    more: int\n"),
     "a decorator": ("kernels/jit.py", 'error_model="numpy", inline="always"', 'inline="always"'),
+    "how callees are compiled": ("kernels/inner.py", '"no_cfunc_wrapper": True', '"no_cfunc_wrapper": False'),
     "what Numba is taught": ("kernels/struct.py", "mutable = True", "mutable = False"),
     "a step of a move": ("moves/swap_parent.py", "if other == j or ", "if other == i or "),
     "a default of all moves": ("moves/move.py", "burst: bool = True", "burst: bool = False"),
@@ -108,6 +112,25 @@ def test_no_dataclass_shapes_compiled_code():
         made = [values[name] for name in names & values.keys() if not isinstance(values[name], type)]
         for value in made:
             assert not any(map(is_dataclass, value if isinstance(value, tuple) else [value])), (module, value)
+
+
+def test_only_entries_have_machine_code():
+    @jit.kernel
+    def doubled(x: int) -> int:
+        return 2 * x
+
+    @numba.njit
+    def called(x: int) -> int:
+        return doubled(x) + 1
+
+    assert called(3) == 7
+    (inner,) = doubled.overloads.values()
+    assert type(inner.library) is InnerLibrary
+    assert not inner.library.codegen._engine.is_symbol_defined(inner.fndesc.llvm_func_name)
+    assert doubled(3) == 6  # tests call kernels too
+    assert doubled(1.5) == 3.0
+    assert called(4) == 9
+    assert pickle.loads(cloudpickle.dumps(doubled))(5) == 10
 
 
 # --- where it lies ----------------------------------------------------------------------------------------------------

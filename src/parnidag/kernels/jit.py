@@ -17,12 +17,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar, dataclass_transform
+from typing import TypeVar, cast, dataclass_transform
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.kernels.inner import InnerFunction
 from parnidag.kernels.source_digest import source_digest
 from parnidag.kernels.struct import FRAME_BYTES, register_struct
 
@@ -34,9 +35,13 @@ KEPT_DIGESTS = 4
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a function that other compiled functions call; it releases the GIL and never raises on division."""
-    compiled: _Function = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    """Compile a function that other compiled functions call; it releases the GIL and never raises on division.
+
+    It is linked into its callers; see `kernels.inner` for what is saved by that.
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(_Function, InnerFunction(function))
 
 
 def leaf(function: _Function) -> _Function:
