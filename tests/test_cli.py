@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -95,6 +96,7 @@ def test_sample_prints_probable_edges_and_says_that_nothing_is_saved(capsys):
         "parent     child  joined  direction   mcse  ess   rhat  evidence",
         "A       →  B       1.000       0.90  0.010    0  0.010  positive",
         "B       –  C       1.000  0.60/0.40      -    -      -  direction open",
+        "parent – child: the direction is open, its two probabilities are both given.",
         "Converged, as far as can be seen.",
         "- Run longer.",
         "The posterior itself was not saved: add -o posterior.nc to keep it.",
@@ -112,6 +114,21 @@ def test_sample_saves_both_files(table, capsys):
     assert "2 pairs joined with probability 1 or more" in out
     assert "Saved posterior.nc\nSaved edges.csv\n" in out
     assert "not saved" not in out
+
+
+@pytest.mark.usefixtures("table")
+def test_json_is_all_that_stands_on_standard_output(calls, capsys):
+    calls.result = StubPosterior()
+    assert cli.run([*SAMPLE, "--json", "-o", "posterior.nc"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(pair["parent"], pair["child"], pair["told"]) for pair in answer["pairs"]] == [
+        ("A", "B", True),
+        ("B", "C", False),
+    ]
+    assert answer["verdict"] == "Converged, as far as can be seen."
+    assert answer["saved"] == ["posterior.nc"]
+    assert cli.run([*SAMPLE, "--json", "-q", "-o", "posterior.nc"]) == 2
+    assert "--json" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("table")
@@ -186,13 +203,13 @@ def test_demo_compares_with_the_truth(calls, capsys, tmp_path, monkeypatch):
     calls.result = StubPosterior(probabilities)
     assert cli.run(["demo"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines[2:-6]}
-    assert rows["compost", "earthworms"] == ["0.980", "yes"]
-    assert rows["rain", "altitude"] == ["0.750", "reversed"]
-    assert rows["altitude", "rain"] == ["0.250", "yes"]
-    assert rows["rain", "bees"] == ["0.500", "no"]
-    assert len([kind for _, kind in rows.values() if kind == "yes"]) == 28
-    assert "With probability 0.5 or more: 27 of the 28 true edges, 1 reversed, 1 not in the true graph." in lines
+    rows = {tuple(line.split()[0:3:2]): line.split(maxsplit=5)[3:] for line in lines[2:] if line[16:17] in ("→", "–")}
+    assert rows["compost", "earthworms"] == ["0.980", "0.98", "yes"]
+    assert rows["rain", "altitude"] == ["1.000", "0.75/0.25", "direction open"]
+    assert rows["rain", "bees"] == ["0.500", "0.50", "no"]
+    assert len([kind for *_, kind in rows.values() if kind == "yes"]) == 27
+    summary = "28 of the 28 true edges (27 in the true direction, 1 of open direction, 0 reversed), and 1 other pair."
+    assert f"Joined with probability 0.5 or more: {summary}" in lines
     assert "Converged, as far as can be seen." in lines
     assert lines[-2] == "Report: parnidag-demo.html"
     assert (tmp_path / "parnidag-demo.html").is_file()

@@ -1,4 +1,5 @@
 import io
+import json
 import re
 import sys
 from types import SimpleNamespace
@@ -7,7 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from parnidag.cli.screens import in_option_words, print_beside_truth, print_conclusion, print_edges, print_table, say
+from parnidag.cli.pairs import pairs_of
+from parnidag.cli.screens import (
+    VERDICT_STYLE,
+    in_option_words,
+    print_beside_truth,
+    print_conclusion,
+    print_edges,
+    print_json,
+    print_table,
+    say,
+)
 
 
 def summary(names=("A", "B", "C")):
@@ -74,6 +85,18 @@ def test_a_run_that_is_not_believed_shows_no_evidence(capsys):
     assert "included" not in capsys.readouterr().out
 
 
+def test_an_answer_in_json_is_that_of_the_table(capsys):
+    back = summary().iloc[[1]].assign(parent="C", child="B", probability=0.4)
+    edges = pd.concat([summary(), back])
+    found = pairs_of(edges, 0.5)
+    print_json({"pairs": found})
+    pairs = json.loads(capsys.readouterr().out)["pairs"]
+    assert [(pair["parent"], pair["child"], pair["told"]) for pair in pairs] == [("B", "C", False), ("A", "B", True)]
+    assert pairs[0] | {"joined": 1.0, "probability": 0.6, "back": 0.4, "evidence": "direction open"} == pairs[0]
+    assert pairs[0]["mcse"] is None  # not NaN, which is no JSON
+    assert {pair["evidence"] for pair in pairs_of(edges, 0.5, believed=False)} == {None}
+
+
 def test_columns_without_any_figure_are_left_out(capsys):
     print_edges(summary().assign(mcse=np.nan, ess=np.nan, rhat=pd.NA), 0.9, nodes=3)
     assert capsys.readouterr().out.splitlines() == [
@@ -102,22 +125,26 @@ def test_advice_is_given_in_words_of_the_command_line():
 
 
 def test_truth_beside_the_answer(capsys):
-    names = ["A", "B", "C"]
-    probabilities = pd.DataFrame([[0.0, 0.9, 0.7], [0.1, 0.0, 0.3], [0.0, 0.8, 0.0]], index=names, columns=names)
-    print_beside_truth(probabilities, SimpleNamespace(edges=[("A", "B"), ("B", "C")]))
+    cells = [("A", "B", 0.9), ("C", "B", 0.8), ("A", "C", 0.7), ("B", "D", 0.5), ("D", "B", 0.4), ("B", "A", 0.05)]
+    edges = pd.DataFrame(cells, columns=["parent", "child", "probability"])
+    true = [("A", "B"), ("B", "C"), ("D", "B"), ("C", "D")]
+    print_beside_truth(edges, SimpleNamespace(edges=true))
     assert capsys.readouterr().out.splitlines() == [
-        "parent  child  probability  true edge?",
-        "A       B            0.900  yes",
-        "C       B            0.800  reversed",
-        "A       C            0.700  no",
-        "B       C            0.300  yes",
-        "With probability 0.5 or more: 1 of the 2 true edges, 1 reversed, 1 not in the true graph.",
+        "parent     child  joined  direction  true edge?",
+        "A       →  B       0.950       0.90  yes",
+        "B       –  D       0.900  0.50/0.40  direction open",
+        "C       →  B       0.800       0.80  reversed",
+        "A       →  C       0.700       0.70  no",
+        "C       →  D       0.000          -  not found",
+        "Joined with probability 0.5 or more: 3 of the 4 true edges (1 in the true direction, 1 of open direction, "
+        "1 reversed), and 1 other pair.",
+        "parent – child: the data cannot tell the direction, so both of its probabilities are given.",
     ]
 
 
 def test_conclusion_is_the_evidence_or_the_verdict(capsys):
     print_conclusion(SimpleNamespace(log_evidence=-1.5, settings={}))
-    judged = SimpleNamespace(verdict="converged", advice=["run longer"], caveats=["not all graphs"])
+    judged = SimpleNamespace(verdict="converged", advice=["run longer"], caveats=["not all graphs"], converged=True)
     score = {"name": "BGe", "alpha_w": None, "alpha_mu": 1.0}
     print_conclusion(
         SimpleNamespace(nodes=(), log_evidence=None, diagnostics=lambda: judged, settings={"score": score})
@@ -164,6 +191,20 @@ def test_a_table_of_differences_loses_columns_before_names_are_cut(monkeypatch):
     assert max(map(len, narrow.splitlines())) <= 50
     assert all(value in narrow for value in row[:4])
     assert "in MC errors" not in narrow
+
+
+@pytest.mark.parametrize("no_colour", [False, True])
+def test_a_terminal_has_colours_unless_they_are_unwanted(no_colour, monkeypatch):
+    back = summary().iloc[[0]].assign(parent="B", child="A", probability=0.4)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_colour:
+        monkeypatch.setenv("NO_COLOR", "1")
+    print_edges(pd.concat([summary(), back]), 0.5, 3)
+    say("not converged", VERDICT_STYLE[False])
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-9]m", terminal.getvalue())) != no_colour
 
 
 def test_sentences_are_wrapped_in_a_terminal_and_mean_what_they_say(monkeypatch):

@@ -314,7 +314,7 @@ def _exactly_if_affordable(
     answer = interruptibly(partial(answer_if_affordable, target))
     if answer is None:
         return None
-    display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact; name a sampler for chains")
+    display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact")
     return interruptibly(partial(_posterior_of_answer, data, target, answer, draws, chains, seed, began))
 
 

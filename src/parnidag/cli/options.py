@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from parnidag.cli.model import MaybeWhole, Whole
-from parnidag.cli.screens import UsageError, print_conclusion, print_edges, say
+from parnidag.cli.pairs import answer_of, believed
+from parnidag.cli.screens import UsageError, in_option_words, print_conclusion, print_edges, print_json, say
 from parnidag.cli.written import check_readable, check_report, check_writable
 from parnidag.samplers.by_name import NAMES as SAMPLERS
 from parnidag.samplers.by_name import named_sampler
@@ -224,6 +225,9 @@ class OutputOptions:
     threshold: float = 0.5
     """Print the pairs of nodes that are joined, in either direction, at least this probably."""
 
+    json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
+    """Print the answer as JSON, for programs: pairs, verdict and advice. Messages still go to standard error."""
+
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False
     """Print nothing but errors."""
 
@@ -236,6 +240,8 @@ class OutputOptions:
             raise UsageError(f"--output {self.output}: the posterior is a netCDF file, so name it *.nc")
         if self.quiet and self.output is None and self.edges_csv is None and self.report is None:
             raise UsageError("--quiet without --output, --edges-csv or --report would leave nothing of the result")
+        if self.quiet and self.json:
+            raise UsageError("--quiet prints nothing, so it excludes --json")
         check_writable("--output", self.output, data, *read)
         check_writable("--edges-csv", self.edges_csv, data, self.output, *read)
         check_report(self.report, data, self.output, self.edges_csv, *read)
@@ -257,10 +263,15 @@ class OutputOptions:
             posterior.report(self.report)
         if self.quiet:
             return
-        believed = posterior.diagnostics().converged is not False
-        print_edges(posterior.summary(min(self.threshold / 2, 0.01)), self.threshold, len(posterior.nodes), believed)
+        saved_files = [*filter(None, (None if saved is False else self.output, self.edges_csv, self.report))]
+        if self.json:
+            answer = answer_of(posterior, self.threshold, in_option_words)
+            print_json(answer | {"saved": [str(path) for path in saved_files]})
+            return
+        summary = posterior.summary(min(self.threshold / 2, 0.01))
+        print_edges(summary, self.threshold, len(posterior.nodes), believed(posterior))
         print_conclusion(posterior)
-        for path in filter(None, (None if saved is False else self.output, self.edges_csv, self.report)):
+        for path in saved_files:
             say(f"Saved {path}")
         if self.output is None:
             say("The posterior itself was not saved: add -o posterior.nc to keep it.")

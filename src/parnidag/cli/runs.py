@@ -66,9 +66,8 @@ def demo(
 
     table = parnidag.Data(truth.values, names=truth.names)
     posterior = parnidag.sample(table, draws=DEMO_DRAWS, seed=truth.seed)
-    print_beside_truth(posterior.edge_probabilities, truth)
+    print_beside_truth(posterior.summary(0.0), truth)
     print_conclusion(posterior)
-    say("Where both directions of an edge are near one half, the data cannot tell them apart.")
     deliver_report(posterior, path, open_, title="The demo garden")
     say("Your table:  parnidag sample your.csv -o posterior.nc --report report.html")
     return _exit_code(posterior)

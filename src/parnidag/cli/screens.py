@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parnidag._util.text import name_and_options, number_of, visible
+from parnidag.cli.pairs import pairs_of
 from parnidag.errors import ParnidagError
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ NUMERIC = (*_OF_EDGES, "first", "second", "difference", "in MC errors")
 RENAMED = {"forbidden": "forbid", "required": "require", "kinds": "kind"}
 """Arguments of the library whose options have another name."""
 
-TOLD_FROM = 0.9
-"""The direction of an edge counts as told from this share of the probability that the pair is joined."""
+VERDICT_STYLE = {True: "green", None: "yellow", False: "bold red"}
+OPEN_STYLE = "magenta"
+"""Colours of a terminal, never used alone; none in a pipe, and none where NO_COLOR is set."""
 
 MOST_LIKELY = 5
 """How many edges are named when none is probable enough for the table."""
@@ -36,7 +39,7 @@ MOST_ROWS = 30
 
 def print_edges(summary: pd.DataFrame, threshold: float, nodes: int, believed: bool = True) -> None:
     """Print a row for each pair of nodes that an edge joins; evidence only of a run that can be believed."""
-    pairs = [pair for pair in _pairs(summary) if pair["joined"] >= threshold]
+    pairs = pairs_of(summary, threshold, believed)
     say(f"{nodes} nodes, {number_of(len(pairs), 'pair')} joined with probability {threshold:g} or more.")
     if not pairs:
         likeliest = summary.head(MOST_LIKELY).itertuples()
@@ -44,60 +47,48 @@ def print_edges(summary: pd.DataFrame, threshold: float, nodes: int, believed: b
         say(f"The most probable: {shown}. A lower --threshold lists more." if shown else "No edge was seen at all.")
         return
     formats = {"coefficient": "+.2f", "mcse": ".3f", "ess": ".0f", "rhat": ".3f", "evidence": ""}
-    known = [
-        name for name in formats if name in summary and summary[name].notna().any() and (believed or name != "evidence")
-    ]
+    known = [name for name in formats if any(pair.get(name) is not None for pair in pairs)]
     rows = [
-        [pair["parent"], pair["arrow"], pair["child"], f"{pair['joined']:.3f}", pair["direction"]]
+        [pair["parent"], "→" if pair["told"] else "–", pair["child"], f"{pair['joined']:.3f}", _direction(pair)]
         + [cell(pair[name], formats[name]) for name in known]
         for pair in pairs
     ]
     print_table(["parent", "", "child", "joined", "direction", *known], rows)
+    if any(not pair["told"] for pair in pairs):
+        say("parent – child: the direction is open, its two probabilities are both given.")
 
 
-def _pairs(summary: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return what is known of each pair of nodes, those that are most probably joined first.
-
-    An arrow stands where one direction has nearly all the probability; else the direction is open, and both are named.
-    """
-    edges = {(str(row["parent"]), str(row["child"])): row for row in summary.to_dict("records")}
-    pairs: list[dict[str, Any]] = []
-    for (parent, child), row in edges.items():
-        back = float(edges.get((child, parent), {}).get("probability", 0.0))
-        there = float(row["probability"])
-        if back > there or (back == there and (child, parent) in edges and child < parent):
-            continue
-        told = there >= TOLD_FROM * (there + back)
-        pairs.append(
-            {str(name): value for name, value in row.items()}
-            | {"parent": parent, "child": child, "joined": min(there + back, 1.0)}
-            | {"arrow": "→" if told else "–", "direction": f"{there:.2f}" if told else f"{there:.2f}/{back:.2f}"}
-            | ({} if told else {"evidence": "direction open"})
-        )
-    return sorted(pairs, key=lambda pair: -pair["joined"])
+def _direction(pair: Mapping[str, Any]) -> str:
+    there, back = pair["probability"], pair["back"]
+    return f"{there:.2f}" if pair["told"] else f"{there:.2f}/{back:.2f}"
 
 
-def print_beside_truth(probabilities: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
+def print_beside_truth(summary: pd.DataFrame, truth: Simulation, threshold: float = 0.5) -> None:
+    """Print the pairs that are probably joined, and those that truly are, each with what is true of it."""
     true = set(truth.edges)
-    rows: list[list[str]] = []
-    found: Counter[str] = Counter()
-    cells = [
-        (-float(probability), str(parent), str(child))
-        for parent, row in zip(probabilities.index, probabilities.to_numpy(), strict=True)
-        for child, probability in zip(probabilities.columns, row, strict=True)
-    ]
-    for negative, parent, child in sorted(cells):
-        probability = -negative
-        kind = "yes" if (parent, child) in true else "reversed" if (child, parent) in true else "no"
-        if probability >= threshold:
+    rows, found, left = [], Counter[str](), set(true)
+    for pair in pairs_of(summary, 0.0):
+        ends = (pair["parent"], pair["child"])
+        right, wrong = ends in true, ends[::-1] in true
+        left -= {ends, ends[::-1]}
+        kind = "no"
+        if right or wrong:
+            kind = ("yes" if right else "reversed") if pair["told"] else "direction open"
+        if pair["joined"] >= threshold:
             found[kind] += 1
-        if probability >= threshold or kind == "yes":
-            rows.append([parent, child, f"{probability:.3f}", kind])
-    print_table(["parent", "child", "probability", "true edge?"], rows)
+        if pair["joined"] >= threshold or kind != "no":
+            arrow = "→" if pair["told"] else "–"
+            rows.append([pair["parent"], arrow, pair["child"], f"{pair['joined']:.3f}", _direction(pair), kind])
+    rows += [[parent, "→", child, "0.000", "-", "not found"] for parent, child in sorted(left)]
+    print_table(["parent", "", "child", "joined", "direction", "true edge?"], rows)
+    told, turned, unsure = (found[kind] for kind in ("yes", "reversed", "direction open"))
     say(
-        f"With probability {threshold:g} or more: {found['yes']} of the {len(true)} true edges, "
-        f"{found['reversed']} reversed, {found['no']} not in the true graph."
+        f"Joined with probability {threshold:g} or more: {told + turned + unsure} of the {len(true)} true edges "
+        f"({told} in the true direction, {unsure} of open direction, {turned} reversed), "
+        f"and {number_of(found['no'], 'other pair')}."
     )
+    if unsure:
+        say("parent – child: the data cannot tell the direction, so both of its probabilities are given.")
 
 
 def print_conclusion(posterior: Posterior) -> None:
@@ -112,10 +103,10 @@ def print_conclusion(posterior: Posterior) -> None:
     if dropped:
         say(f"{number_of(dropped, 'row')} with missing values left out.")
     if posterior.log_evidence is not None:
-        say(f"Exact: all graphs were added up; log evidence {posterior.log_evidence:.4f}.")
+        say(f"Exact: all graphs were added up; log evidence {posterior.log_evidence:.4f}.", VERDICT_STYLE[True])
         return
     diagnostics = posterior.diagnostics()
-    say(diagnostics.verdict)
+    say(diagnostics.verdict, VERDICT_STYLE[diagnostics.converged])
     for advice in diagnostics.advice:
         say(f"- {in_option_words(advice, posterior.nodes)}")
     for caveat in diagnostics.caveats:
@@ -198,6 +189,7 @@ def _in_option_words(text: str) -> str:
     text = re.sub(r"\b(drop|columns)=\[([^]]*)\]", _names_option, text)
     for ours, theirs in (
         ("parnidag.sample", "parnidag sample"),
+        ("parnidag.exact(data)", "parnidag exact"),
         ("samplers.PARNI()", "--sampler parni"),
         ("samplers.PartitionMCMC()", "--sampler partition"),
         ("PartitionMCMC", "--sampler partition"),
@@ -222,7 +214,7 @@ def cell(value: object, number_format: str) -> str:
     return "-" if missing else format(value, number_format)
 
 
-def say(text: str) -> None:
+def say(text: str, style: str | None = None) -> None:
     """Print a line: wrapped in a terminal, whole in a pipe; names cannot steer the terminal."""
     text = visible(text)
     if not sys.stdout.isatty():
@@ -230,7 +222,12 @@ def say(text: str) -> None:
         return
     from rich.console import Console
 
-    Console().print(text, markup=False, highlight=False)
+    Console().print(text, markup=False, highlight=False, style=style)
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """Print one JSON object, plain in a terminal too, so that it can be copied."""
+    sys.stdout.write(json.dumps(answer, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def print_table(headings: list[str], rows: list[list[str]], numbers: Collection[str] = NUMERIC) -> None:
@@ -254,7 +251,7 @@ def print_table(headings: list[str], rows: list[list[str]], numbers: Collection[
     for k in shown:
         table.add_column(headings[k], justify="right" if numeric[k] else "left", overflow="fold", no_wrap=numeric[k])
     for row in rows:
-        table.add_row(*(Text(row[k]) for k in shown))
+        table.add_row(*(Text(row[k]) for k in shown), style=OPEN_STYLE if "–" in row else None)
     console.print("", table, "", sep="\n")
 
 

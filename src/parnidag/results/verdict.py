@@ -83,6 +83,12 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
     return {"converged": converged, "verdict": verdict, "advice": advice}
 
 
+def _may_be_summed(record: RunRecord, figures: dict[str, Any]) -> bool:
+    """Say whether `parnidag.exact` would take this table and prior: few nodes, no cells to draw, one h for all."""
+    unequal = dict(record.settings.get("prior") or {}).get("regulators")
+    return len(record.nodes) <= MAX_NODES and unequal is None and figures["cells_share"] is None
+
+
 def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tuple[list[str], list[str]]:
     problems, advice = [], []
     if not np.isfinite(record.log_posterior).all():
