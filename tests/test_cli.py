@@ -96,7 +96,7 @@ def test_sample_prints_probable_edges_and_says_that_nothing_is_saved(capsys):
         "parent     child  joined  direction   mcse  ess   rhat  evidence",
         "A       →  B       1.000       0.90  0.010    0  0.010  positive",
         "B       –  C       1.000  0.60/0.40      -    -      -  direction open",
-        "parent – child: the direction is open, its two probabilities are both given.",
+        "Where a – stands the direction is open, and both of its probabilities are given.",
         "Converged, as far as can be seen.",
         "- Run longer.",
         "The posterior itself was not saved: add -o posterior.nc to keep it.",

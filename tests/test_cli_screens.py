@@ -138,7 +138,7 @@ def test_truth_beside_the_answer(capsys):
         "C       →  D       0.000          -  not found",
         "Joined with probability 0.5 or more: 3 of the 4 true edges (1 in the true direction, 1 of open direction, "
         "1 reversed), and 1 other pair.",
-        "parent – child: the data cannot tell the direction, so both of its probabilities are given.",
+        "Where a – stands the data cannot tell the direction, and both of its probabilities are given.",
     ]
 
 

@@ -11,6 +11,8 @@ from test_posterior import NODES, exact_record, simulated
 
 import parnidag
 from parnidag.results.posterior import Posterior
+from parnidag.run import notebook
+from parnidag.run.progress import ChainStatus
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "D")
 
@@ -51,6 +53,56 @@ def test_names_of_a_result_are_text(record):
     seen = Seen(Posterior(replace(record, nodes=HOSTILE))._repr_html_())
     assert not {"script", "img"} & seen.tags
     assert HOSTILE[0] in seen.words
+
+
+def test_diagnostics_show_their_verdict_and_figures():
+    found = Posterior(simulated()[0]).diagnostics()
+    seen = Seen(found._repr_html_())
+    assert found.verdict in seen.words
+    assert set(found._figures().values()) <= set(seen.words)
+    assert "div" in Seen(Posterior(exact_record()).diagnostics()._repr_html_()).tags
+
+
+def test_names_in_diagnostics_and_classes_are_text():
+    result = Posterior(replace(simulated()[0], nodes=HOSTILE))
+    for shown in (result.diagnostics(), result.cpdag_probabilities):
+        assert not {"script", "img"} & Seen(shown._repr_html_()).tags
+
+
+def test_probabilities_of_classes_are_listed_by_pairs():
+    found = Posterior(simulated()[0]).cpdag_probabilities
+    table = found.table(0.0)
+    assert (table[["forward", "backward", "open"]].sum(axis=1) - table["adjacent"]).abs().max() < 1e-12
+    assert table["adjacent"].is_monotonic_decreasing
+    assert (table["forward"] >= table["backward"]).all()
+    first, second = table.loc[0, ["first", "second"]]
+    assert table.loc[0, "open"] == found.reversible.loc[first, second]
+    assert {f"{first} – {second}", f"{table.loc[0, 'adjacent']:.2f}"} <= set(Seen(found._repr_html_()).words)
+    assert f"{first} – {second}" in repr(found)
+
+
+def test_a_run_in_a_notebook_redraws_one_output(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr(notebook, "notebook_display", lambda: lambda forms, again: shown.append((forms, again)))
+    table = parnidag.simulate(4, 3, 60, seed=1).values
+    parnidag.sample(table, sampler=parnidag.samplers.MC3(), draws=20, thin=5, seed=1)
+    assert [again for _, again in shown] == [False] + [True] * (len(shown) - 1)
+    assert "4 numbers" in " ".join(Seen(shown[0][0]["text/html"]).words)
+    seen = Seen(shown[-1][0]["text/html"])
+    assert any("finished after" in word for word in seen.words)
+    assert seen.words.count("done") == 4
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_in_a_notebook_draws_seldom_and_escapes():
+    clock, shown = iter(range(1000)), []
+    progress = notebook.NotebookProgress(lambda forms, again: shown.append(forms), lambda: 0.01 * next(clock))
+    with progress:
+        progress.note("<script>alert(1)</script>")
+        for iteration in range(100):
+            progress.update(ChainStatus(0, "drawing", iteration, 100, 10.0, -1.0, 0.5, None, 2))
+    assert len(shown) <= 8
+    assert "script" not in Seen(shown[-1]["text/html"]).tags
 
 
 def test_long_results_are_cut():

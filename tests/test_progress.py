@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from parnidag.run.progress import ChainStatus, LiveProgress, PlainProgress, Progress, _duration, _rate, make_progress
+from parnidag.run.progress import ChainStatus, LiveProgress, PlainProgress, Progress, duration, make_progress, rate
 
 
 class Terminal(io.StringIO):
@@ -171,9 +171,9 @@ def test_live_run_ends_with_the_last_state(monkeypatch):
 
 def test_rates_and_durations_are_short():
     rates = {0.0: "0", 950.4: "950", 21_300: "21.3k", 213_456: "213k", 999_600: "1.00M", 3.1e6: "3.10M"}
-    assert {rate: _rate(rate) for rate in rates} == rates
+    assert {speed: rate(speed) for speed in rates} == rates
     times = {0.2: "0s", 59.6: "1m00s", 65: "1m05s", 7385: "2h03m", 86_400 * 5 + 7 * 3600: "5d07h", 1e12: "long"}
-    assert {seconds: _duration(seconds) for seconds in times} == times
+    assert {seconds: duration(seconds) for seconds in times} == times
 
 
 def test_unknown_speed_and_length():

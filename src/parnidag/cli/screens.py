@@ -55,7 +55,7 @@ def print_edges(summary: pd.DataFrame, threshold: float, nodes: int, believed: b
     ]
     print_table(["parent", "", "child", "joined", "direction", *known], rows)
     if any(not pair["told"] for pair in pairs):
-        say("parent – child: the direction is open, its two probabilities are both given.")
+        say("Where a – stands the direction is open, and both of its probabilities are given.")
 
 
 def _direction(pair: Mapping[str, Any]) -> str:
@@ -88,7 +88,7 @@ def print_beside_truth(summary: pd.DataFrame, truth: Simulation, threshold: floa
         f"and {number_of(found['no'], 'other pair')}."
     )
     if unsure:
-        say("parent – child: the data cannot tell the direction, so both of its probabilities are given.")
+        say("Where a – stands the data cannot tell the direction, and both of its probabilities are given.")
 
 
 def print_conclusion(posterior: Posterior) -> None:

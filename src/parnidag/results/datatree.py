@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import warnings
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -31,6 +34,22 @@ def datatree_of(record: RunRecord, probabilities: NDArray[np.float64], min_proba
     statistics = {name: values.tolist() for name, values in record.statistics.items()}
     tree.attrs.update(about | {"settings": settings_json(record), "statistics": json.dumps(statistics)})
     return tree
+
+
+def as_arviz_reads_it(tree: xr.DataTree) -> xr.DataTree | Any:
+    """Return the tree; where ArviZ is older than 1, which knows no trees, the same groups as its `InferenceData`."""
+    try:
+        version = importlib.metadata.version("arviz")
+    except importlib.metadata.PackageNotFoundError:
+        return tree
+    if not version.startswith("0."):
+        return tree
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it announces 1.0, and `edges` is a group of ours
+        import arviz
+
+        groups = {name: child.to_dataset() for name, child in tree.children.items()}
+        return arviz.InferenceData(attrs=dict(tree.attrs), **groups)
 
 
 def _present_edges(

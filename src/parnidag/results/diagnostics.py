@@ -28,6 +28,7 @@ from parnidag.results.convergence import (
 from parnidag.results.edge_table import edge_figures, unsure_classes
 from parnidag.results.imputed import cell_figures
 from parnidag.results.modes import ModeGroup, common_chain_groups, find_modes
+from parnidag.results.notebook import diagnostics_html
 from parnidag.results.record import RunRecord
 from parnidag.results.verdict import DISAGREEMENT_LIMIT, ESS_LIMIT_PER_CHAIN, RHAT_LIMIT, group_lines, judge, shown
 
@@ -161,6 +162,11 @@ class Diagnostics:
             for label, text in lines
         ]
         return "\n".join(["Diagnostics", *itertools.chain.from_iterable(wrapped)])
+
+    def _repr_html_(self) -> str:
+        notes = [*self.advice, *self.caveats, *(": ".join(filter(None, line)) for line in group_lines(self.modes))]
+        figures = self._figures() if self.iterations is not None else {}
+        return diagnostics_html(self.converged, self.verdict, notes, figures)
 
     def _figures(self) -> dict[str, str]:
         figures = {

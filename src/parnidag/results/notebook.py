@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
-from parnidag.results.diagnostics import Diagnostics
+    from parnidag.results.diagnostics import Diagnostics
 
 SHOWN_EDGES = 15
 SPACED = "text-align:left;padding:.1em 1em .1em 0"
@@ -16,20 +19,35 @@ BLUE, ORANGE, RED, GREEN = "#0072b2", "#b25000", "#b3261e", "#00704f"
 
 def as_html(headline: str, edges: pd.DataFrame, diagnostics: Diagnostics) -> str:
     """Return the table; names are text, whatever they hold."""
-    colour = {True: GREEN, None: ORANGE, False: RED}[diagnostics.converged]
     rows = [_row(*row) for row in edges.head(SHOWN_EDGES)[["parent", "child", "probability", "evidence"]].to_numpy()]
     more = len(edges) - len(rows)
-    notes = [*diagnostics.advice, *diagnostics.caveats]
     head = "".join(f'<th style="{SPACED}">{name}</th>' for name in ("parent", "child", "probability", "", "evidence"))
-    listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     return (
         f"<div><p><strong>{html.escape(headline)}</strong></p>"
-        f'<p style="border-left:4px solid {colour};padding-left:.6em">{html.escape(diagnostics.verdict)}</p>'
-        + (f"<ul>{listed}</ul>" if notes else "")
+        + _verdict(diagnostics.converged, diagnostics.verdict, [*diagnostics.advice, *diagnostics.caveats])
         + f"<table><thead><tr>{head}</tr></thead>"
         + f"<tbody>{''.join(rows)}</tbody></table>"
         + (f"<p>… and {more} more edges with probability 0.01 or more: see summary()</p>" if more > 0 else "")
         + "</div>"
+    )
+
+
+def diagnostics_html(converged: bool | None, verdict: str, notes: Sequence[str], figures: Mapping[str, str]) -> str:
+    """Return the verdict, what to do about it, and the figures behind it."""
+    rows = "".join(
+        f'<tr><th style="{SPACED}">{html.escape(name.strip())}</th>'
+        f'<td style="{SPACED};white-space:normal">{html.escape(figure)}</td></tr>'
+        for name, figure in figures.items()
+    )
+    table = f"<table><tbody>{rows}</tbody></table>" if figures else ""
+    return f"<div><p><strong>Diagnostics</strong></p>{_verdict(converged, verdict, notes)}{table}</div>"
+
+
+def _verdict(converged: bool | None, verdict: str, notes: Sequence[str]) -> str:
+    colour = {True: GREEN, None: ORANGE, False: RED}[converged]
+    listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+    return f'<p style="border-left:4px solid {colour};padding-left:.6em">{html.escape(verdict)}</p>' + (
+        f"<ul>{listed}</ul>" if notes else ""
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +17,7 @@ from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import adjacency_from_codes, topological_order
 from parnidag.graphs.graph import Graph, as_graph
 from parnidag.results import summaries
+from parnidag.results.classes import CpdagProbabilities
 from parnidag.results.convergence import chain_probabilities
 from parnidag.results.diagnostics import Diagnostics, diagnose
 from parnidag.results.dynamics import Slices
@@ -46,27 +46,6 @@ if TYPE_CHECKING:
 
 _SHOWN_EDGES = 8
 _LINE = 80
-
-
-@dataclass(frozen=True)
-class CpdagProbabilities:
-    """How probable each edge of the equivalence class is: what data alone can tell.
-
-    Attributes
-    ----------
-    compelled : data frame
-        Rows are parents, columns children: probability that every graph of the class has this edge, this way.
-    reversible : data frame
-        Symmetric: probability that the class has the edge, but leaves its direction open.
-    """
-
-    compelled: pd.DataFrame
-    reversible: pd.DataFrame
-
-    @property
-    def adjacent(self) -> pd.DataFrame:
-        """Symmetric: probability that there is an edge between two nodes, either way."""
-        return self.compelled + self.compelled.T + self.reversible
 
 
 class Posterior:
@@ -763,8 +742,8 @@ class Posterior:
 
     # ── to other tools and to disk ────────────────────────────────────────────────────────────────────────────────────
 
-    def to_datatree(self, min_probability: float = 0.0) -> xr.DataTree:
-        """Return the draws as an xarray DataTree, the form that ArviZ reads.
+    def to_datatree(self, min_probability: float = 0.0) -> xr.DataTree | Any:
+        """Return the draws as an xarray DataTree, in the form that the installed ArviZ reads.
 
         Parameters
         ----------
@@ -781,13 +760,14 @@ class Posterior:
 
         Notes
         -----
-        ArviZ 1.x works on the tree itself: ``arviz.summary(posterior.to_datatree())``. ArviZ 0.23 wants it in its own
-        form first: ``arviz.summary(arviz.from_datatree(posterior.to_datatree()))``.
+        ``arviz.summary(posterior.to_datatree())`` works with any ArviZ from 0.23 on. ArviZ 1.x works on the tree
+        itself. ArviZ 0.23 refuses trees, so where it is installed the same groups come as its `InferenceData`, whose
+        method `to_datatree` gives the tree.
         """
         number(min_probability, "min_probability", least=0, most=1)
-        from parnidag.results.datatree import datatree_of
+        from parnidag.results.datatree import as_arviz_reads_it, datatree_of
 
-        return datatree_of(self._record, self._probabilities, min_probability)
+        return as_arviz_reads_it(datatree_of(self._record, self._probabilities, min_probability))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a netCDF file that `parnidag.load` reads, and return its path.

@@ -74,9 +74,14 @@ def make_progress(
 ) -> Progress:
     """Choose how to show a run.
 
-    False: show nothing. True: always show. None: a live table in a terminal; elsewhere a line now and then, and nothing
-    at all for a run of a few seconds.
+    False: show nothing. True: always show. None: a live table in a terminal or a notebook; elsewhere a line now and
+    then, and nothing at all for a run of a few seconds.
     """
+    if stream is None and progress is not False:
+        from parnidag.run.notebook import NotebookProgress, notebook_display
+
+        if (show := notebook_display()) is not None:
+            return NotebookProgress(show, clock)
     stream = sys.stderr if stream is None else stream
     if progress is False or stream is None:  # a windowed Python has no standard error
         return Progress()
@@ -103,7 +108,7 @@ class PlainProgress(Progress):
     def __exit__(self, kind: type[BaseException] | None, *details: Any) -> None:
         if self._spoke:
             how = "finished" if kind is None and self._all_done() else "stopped"
-            self._say(f"{how} after {_duration(self._clock() - self._started)}")
+            self._say(f"{how} after {duration(self._clock() - self._started)}")
 
     def stage(self, text: str) -> None:
         if self._due():
@@ -133,13 +138,13 @@ class PlainProgress(Progress):
         slowest = min(statuses, key=lambda status: status.fraction)
         fraction = sum(status.fraction for status in statuses) / self._chains
         best = max(status.log_posterior for status in statuses)
-        rate = sum(status.iterations_per_second for status in statuses if status.stage != "done")
+        speed = sum(status.iterations_per_second for status in statuses if status.stage != "done")
         parts = [f"{slowest.stage}, {fraction:.0%} of {number_of(self._chains, 'chain')}"]
-        if rate > 0:  # unknown until the compiler is done
-            parts.append(f"{_rate(rate)} iterations/s")
+        if speed > 0:  # unknown until the compiler is done
+            parts.append(f"{rate(speed)} iterations/s")
         parts.append(f"best log posterior {best:.1f}")
         if slowest.seconds_left is not None:
-            parts.append(f"about {_duration(slowest.seconds_left)} left")
+            parts.append(f"about {duration(slowest.seconds_left)} left")
         return ", ".join(parts)
 
     def _say(self, text: str) -> None:
@@ -192,7 +197,7 @@ class LiveProgress(Progress):
             return _table(sorted(self._statuses.copy().values()), console)
         if self._finished:
             return ""
-        self._spinner.update(text=f"{self._stage} · {_duration(self._clock() - self._started)}")
+        self._spinner.update(text=f"{self._stage} · {duration(self._clock() - self._started)}")
         return self._spinner
 
 
@@ -217,14 +222,14 @@ def _stage_and_share(status: ChainStatus) -> str:
 
 
 def _time_left(status: ChainStatus) -> str:
-    return "" if status.stage == "done" or status.seconds_left is None else _duration(status.seconds_left)
+    return "" if status.stage == "done" or status.seconds_left is None else duration(status.seconds_left)
 
 
 COLUMNS = (
     Column("chain", 5, 0, lambda status: str(status.chain + 1)),
     Column("stage", 12, 0, _stage_and_share),
     Column("", BAR_WIDTH, 5, _bar),
-    Column("it/s", 5, 3, lambda status: _rate(status.iterations_per_second)),
+    Column("it/s", 5, 3, lambda status: rate(status.iterations_per_second)),
     Column("log post.", 10, 2, lambda status: f"{status.log_posterior:.1f}"),
     Column("accept", 6, 6, lambda status: f"{status.acceptance:.2f}"),
     Column("ω", 4, 7, lambda status: "–" if status.omega is None else f"{status.omega:.2f}"),
@@ -262,17 +267,17 @@ def _is_live_terminal(stream: TextIO) -> bool:
         return False
 
 
-def _rate(rate: float) -> str:
+def rate(speed: float) -> str:
     """At most five characters: 950, 21.3k, 213k, 3.10M."""
-    if rate < 1000:
-        return f"{rate:.0f}"
-    thousands = rate / 1000
+    if speed < 1000:
+        return f"{speed:.0f}"
+    thousands = speed / 1000
     if thousands < 999.5:
         return f"{thousands:.1f}k" if thousands < 99.95 else f"{thousands:.0f}k"
     return f"{thousands / 1000:.2f}M" if thousands < 9_995 else f"{thousands / 1000:.0f}M"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """At most six characters: 9s, 1m05s, 2h03m, 5d07h."""
     whole = round(seconds)
     if whole < 60:
