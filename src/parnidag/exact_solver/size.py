@@ -39,6 +39,8 @@ _TIME_UNITS = ((3.156e7, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, 
 
 def _readable(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     size, name = next((unit for unit in units if amount >= 2 * unit[0]), units[-1])
+    if amount < size:
+        return f"less than 1 {name.removesuffix('s')}"
     if amount >= 1000 * units[0][0]:
         return f"over 1000 {name}"
     return f"about {amount / size:.2g} {name}" if amount < 100 * size else f"about {amount / size:.0f} {name}"

@@ -31,8 +31,8 @@ class CpdagProbabilities:
     >>> data = parnidag.simulate(nodes=2, edges=1, rows=100, seed=1).values
     >>> parnidag.exact(data, draws=100, seed=1).cpdag_probabilities
     CpdagProbabilities: 2 nodes, 1 pair with probability 0.01 or more
-      pair                      adjacent      →      ←   open
-      X0 – X1                       1.00   0.00   0.00   1.00
+      pair     adjacent      →      ←   open
+      X0 – X1      1.00   0.00   0.00   1.00
     """
 
     compelled: pd.DataFrame
@@ -79,10 +79,12 @@ class CpdagProbabilities:
 
     def __repr__(self) -> str:
         table = self.table()
-        lines = [self._title(table), f"  {'pair':<25} adjacent      →      ←   open"]
-        for first, second, *shares in table.head(SHOWN_PAIRS).itertuples(index=False):
-            label = edge_label(first, second).replace(" → ", " – ")
-            lines.append(f"  {label:<25} {shares[0]:>8.2f}" + "".join(f" {share:>6.2f}" for share in shares[1:]))
+        shown = list(table.head(SHOWN_PAIRS).itertuples(index=False))
+        labels = [edge_label(first, second, "–") for first, second, *_ in shown]
+        width = max(map(len, labels), default=4)
+        lines = [self._title(table), f"  {'pair':<{width}}  adjacent      →      ←   open"]
+        for label, (*_, adjacent, forward, backward, either) in zip(labels, shown, strict=True):
+            lines.append(f"  {label:<{width}}  {adjacent:>8.2f} {forward:>6.2f} {backward:>6.2f} {either:>6.2f}")
         return "\n".join([*lines, *self._more(table)])
 
     def _repr_html_(self) -> str:

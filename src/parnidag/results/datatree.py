@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import warnings
@@ -46,8 +47,7 @@ def as_arviz_reads_it(tree: xr.DataTree) -> xr.DataTree | Any:
         return tree
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it announces 1.0, and `edges` is a group of ours
-        import arviz
-
+        arviz: Any = importlib.import_module("arviz")
         groups = {name: child.to_dataset() for name, child in tree.children.items()}
         return arviz.InferenceData(attrs=dict(tree.attrs), **groups)
 

@@ -188,9 +188,9 @@ def shown(value: float | None, digits: int = 2) -> str:
 # ── nodes at which chains disagree, and chains that go together; chains count from 1 in words ─────────────────────────
 
 
-def edge_label(parent: str, child: str) -> str:
+def edge_label(parent: str, child: str, sign: str = "→") -> str:
     """Return "parent → child", each name cut to a length that fits a line."""
-    return f"{_cut(parent)} → {_cut(child)}"
+    return f"{_cut(parent)} {sign} {_cut(child)}"
 
 
 def _cut(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -26,7 +27,7 @@ def notebook_display() -> Show | None:
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is None:
         return None
-    from IPython.display import display
+    display: Any = importlib.import_module("IPython.display").display
 
     handle: list[Any] = []
 
