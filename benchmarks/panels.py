@@ -2,11 +2,15 @@
 
 python -m benchmarks.panels [--variables P] [--lags L] [--units U] [--times T] [--curved] [--replications R] [--seed S]
                             [--without-peer]
+python -m benchmarks.panels --wide TABLE TRUTH --slices S [--static COLUMN ...]
 
 Random stationary networks: a variable follows itself, about one other at the same time, and about 0.7 others at each
 lag. Relations are linear, or with --curved x ↦ tanh(2x) and x ↦ x² of these others; noise is Gaussian. Found is what
 the consensus graph holds; PCMCI+ (Runge 2020) is run on all units together with partial correlations, α = 0.01.
 Precision and recall count edges with their lag; within a time also directions, an undirected link of the peer as half.
+
+--wide: distances of the consensus graph to a known one, of a table with times side by side. The truth is a table of
+0 and 1 (row → column) over the static columns, the variables at the first time and those at the second.
 """
 
 from __future__ import annotations
@@ -17,11 +21,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 import parnidag
-from parnidag import Panel
+from parnidag import Panel, metrics
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 BURN_IN, LARGEST_RADIUS = 50, 0.95
@@ -110,6 +115,30 @@ def judged(found: Floats, truth: Floats) -> dict[str, tuple[float, float]]:
     }
 
 
+def compare_wide(path: str, truth_path: str, slices: int, static: list[str]) -> None:
+    """Print distances to a known network: within a time, from one time to the next, and from static columns."""
+    panel = Panel.from_wide(path, slices, static=static)
+    variables, fixed = len(panel.variables), len(static)
+    truth = pd.read_csv(truth_path).to_numpy() != 0
+    later = slice(fixed + variables, None)
+    parts = {
+        WITHIN: truth[later, later],
+        BEFORE: truth[fixed : fixed + variables, later],
+        "static": truth[:fixed, later],
+    }
+    for name, options in {"default": {}, "at most 5 parents": {"prior": parnidag.EdgePrior(max_parents=5)}}.items():
+        began = time.process_time()
+        posterior = parnidag.sample(panel, seed=1, progress=False, **options)
+        seconds = time.process_time() - began
+        found = posterior.consensus_graph().adjacency[:, :variables]
+        blocks = np.split(found, [variables, 2 * variables])
+        said = []
+        for (part, there), here in zip(parts.items(), blocks, strict=True):
+            wrong = metrics.shd(here, there) if part == WITHIN else int((here != there).sum())
+            said.append(f"{part} {wrong} ({there.sum()} edges, {here.sum()} found, {(here & there).sum()} right)")
+        print(f"{name}: SHD {', '.join(said)}; {seconds:.0f} CPU s: {posterior.diagnostics().verdict}", flush=True)
+
+
 def main() -> None:
     """Compare the methods on some panels, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -117,7 +146,13 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--curved", action="store_true")
     parser.add_argument("--without-peer", action="store_true")
+    parser.add_argument("--wide", nargs=2)
+    parser.add_argument("--slices", type=int, default=2)
+    parser.add_argument("--static", nargs="*", default=[])
     given = parser.parse_args()
+    if given.wide:
+        compare_wide(*given.wide, given.slices, given.static)
+        return
     methods = {"parnidag, default": lambda values: by_parnidag(values, given.lags, None)}
     if given.curved:
         methods["parnidag, Spline"] = lambda values: by_parnidag(values, given.lags, "spline")

@@ -693,7 +693,9 @@ class Data:
         >>> Data(rows, names=["site", "dose"]).in_words()
         '2 columns: 1 number, 1 class (site); 1 of 8 cells is empty and is drawn along with the graphs'
         """
-        parts = [f"{number_of(self.n_nodes, 'column')}: {taken_for(self.names, self.kinds)}", cells_in_words(self.gaps)]
+        left_out = f"{number_of(self.dropped_rows, 'row')} left out for empty cells" if self.dropped_rows else ""
+        columns = f"{number_of(self.n_nodes, 'column')}: {taken_for(self.names, self.kinds)}"
+        parts = [columns, cells_in_words(self.gaps), left_out]
         return "; ".join(filter(None, parts))
 
     def digest(self) -> str:
