@@ -26,6 +26,7 @@ def test_empty_cells_stay_where_they_are():
     np.testing.assert_array_equal(data.gaps, with_holes().isna())
     assert not data.gaps.flags.writeable
     assert data.in_words() == "4 columns: 4 numbers; 4 of 160 cells are empty and are drawn along with the graphs"
+    assert Data(with_holes(), missing="drop").in_words() == "4 columns: 4 numbers; 3 rows left out for empty cells"
     assert [column["empty"] for column in data.describe()["columns"]] == [0, 2, 0, 2]
     assert data.describe()["columns"][1]["mean"] == pytest.approx(with_holes()["pmek"].mean(), rel=1e-5)
     assert "<td>2</td>" in data._repr_html_()

@@ -7,48 +7,31 @@ Everything a user can get wrong with the contents of a table is refused here (an
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from itertools import compress
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parnidag._util.text import number_of, shorten
 from parnidag.data import gram, levels
 from parnidag.data.batches import streams, sum_up
-from parnidag.data.columns import Coding, Floats, Integers, Mask
-from parnidag.data.counts import different_rows as different
+from parnidag.data.columns import Floats
 from parnidag.data.describing import as_html, describe_levels, describe_mixed, describe_numbers
 from parnidag.data.doubts import Doubted, doubts_of
-from parnidag.data.edge_rules import EdgeRules
-from parnidag.data.gaps import cells_in_words, gaps_of, refuse_gaps, refuse_unlearnable
-from parnidag.data.interventions import check_interventions, group_by_rows, read_later
+from parnidag.data.gaps import cells_in_words, gaps_of
+from parnidag.data.interventions import read_later
+from parnidag.data.kept import Kept
 from parnidag.data.kinds import decide, in_order, look_at, refuse_unknown, taken_for
 from parnidag.data.reading import Table, read_table, refuse_names
-from parnidag.data.summary import (
-    FEWEST_ROWS,
-    Cleaned,
-    Options,
-    Summary,
-    clean,
-    group_by_targets,
-    moments_by_group,
-)
+from parnidag.data.rows import make_read_only
+from parnidag.data.summary import Cleaned, Options, Summary, clean
 from parnidag.errors import DataError
 
-MOST_KEPT_SUMS = 64 * 10**6
-"""Bytes that the sums a result keeps of its table may take."""
-MOST_KEPT_CELLS = 4 * 10**6
-"""Cells of the different rows of classes that a result keeps."""
 MOST_COUNTED = 2**31 - 1
 """Rows of a table of classes that is read in batches: more would not fit the counts of compiled code."""
 
 
-class Data:
+class Data(Kept):
     """A table, checked and ready to be scored.
 
     Parameters
@@ -120,40 +103,6 @@ class Data:
     >>> Data(rows, names=["dose", "response"], interventions={3: "dose"})
     Data(4 rows × 2 columns: dose, response; 1 node set in 1 row)
     """
-
-    kind: str
-    kinds: tuple[str, ...]
-    names: tuple[str, ...]
-    n_rows: int
-    dropped_rows: int
-    _codings: tuple[Coding | None, ...]
-    _values: Floats | None = None
-    """None if the table was read in batches; the fields of groups and codes are then set in its place."""
-    gaps: Mask | None = None
-    _doubts: tuple[str, ...] | None = None
-    _rows_are_times: ClassVar[bool] = False
-    _notes: tuple[str, ...] = ()
-    """What should be known of how the table was read."""
-    _asked: str | None = None
-    """The kind of the table that was asked for."""
-    _told: Mapping[str, str] = MappingProxyType({})
-    """The kinds of columns that were told."""
-    _kept: Mask | None = None
-    """Which rows of the table as given are used, None if all are or nobody knows."""
-    _targets: Mask | None
-    """Which nodes were set in each row, or in each group of rows (rows or groups × nodes), None if none was."""
-    _group_rows: Integers | None = None
-    """Rows are in one group if the same nodes were set in them: the number of rows of each."""
-    _group_moments: Sequence[gram.Moments] = ()
-    _columns: Sequence[levels.SeenColumn] = ()
-    _row_counts: Integers | None = None
-    _group_of_code: Integers | None = None
-    _levels: levels.Levels | None = None
-    own_score: Any = None
-    """The score of a table that is nothing but local scores."""
-    _standardised: gram.Standardised | None = None
-    rules: EdgeRules | None = None
-    """What the shape of the table says of edges, None if nothing."""
 
     def __init__(
         self,
@@ -231,40 +180,6 @@ class Data:
         data._check()
         return data
 
-    @classmethod
-    def from_sums(cls, names: Sequence[str], sums: Mapping[str, Any]) -> Data:
-        """Give back a table, without the order of its rows, from what `sums` or `different_rows` kept."""
-        data = cls.__new__(cls)
-        if "classes_codes" in sums:
-            data._take_different_rows(tuple(names), sums)
-            return data
-        data.names, data.kind, data._codings = tuple(names), "continuous", (None,) * len(names)
-        data.kinds = ("number",) * len(names)
-        data._targets = np.asarray(sums["sums_targets"], bool)
-        data._group_rows = np.asarray(sums["sums_rows"], np.int64)
-        data._columns = [levels.SeenColumn("numbers") for _ in names]
-        data._group_moments = [
-            gram.Moments(int(rows), gram.Spread(low, high), matrix, shift, offset, unit)
-            for rows, matrix, (low, high, shift, offset, unit) in zip(
-                data._group_rows, sums["sums_gram"], sums["sums_columns"], strict=True
-            )
-        ]
-        data.n_rows, data.dropped_rows = int(data._group_rows.sum()), 0
-        data._check()
-        return data
-
-    def _take_different_rows(self, names: tuple[str, ...], kept: Mapping[str, Any]) -> None:
-        self.names, self.kind, self._codings = names, "discrete", (None,) * len(names)
-        self._targets = np.asarray(kept["sums_targets"], bool)
-        self._group_rows = np.asarray(kept["sums_rows"], np.int64)
-        self._row_counts = np.asarray(kept["classes_rows"], np.int64)
-        self._group_of_code = np.asarray(kept["classes_group"], np.int64)
-        labels = json.loads(np.asarray(kept["classes_labels"], np.uint8).tobytes())
-        self._levels = levels.Levels(np.asarray(kept["classes_codes"]), tuple(map(tuple, labels)))
-        self.kinds = tuple("binary" if len(one) == 2 else "class" for one in labels)
-        self.n_rows, self.dropped_rows = int(self._group_rows.sum()), 0
-        self._check()
-
     def _take_rows(self, table: Cleaned, options: Options) -> None:
         self.names, self._values, codings, self._targets, self._kept, tally, self._notes = table
         tally.refuse(self.names, options.missing)
@@ -276,7 +191,7 @@ class Data:
         )
         tally.refuse_constant(self.names, codings)
         self.gaps = gaps_of(self._values) if tally.missing.any() else None
-        _make_read_only(self._values, self._targets, self.gaps)
+        make_read_only(self._values, self._targets, self.gaps)
         self._told = {name: told if isinstance(told, str) else "ordinal" for name, told in options.kinds.items()}
         self._decide(options.kind)
 
@@ -306,7 +221,7 @@ class Data:
             assert summary.rows is not None
             summary.rows.rename([*new_codes, np.arange(len(groups))])
             codes, self._row_counts = summary.rows.collect()
-            _make_read_only(codes)
+            make_read_only(codes)
             self._levels = levels.Levels(codes[:-1], tuple(column.labels() for column in columns))
             self._group_of_code = codes[-1]
 
@@ -332,7 +247,7 @@ class Data:
             )
         self.require_rows("interventions=")
         self._targets = read_later(given, self.names, self.n_rows, self._kept)
-        _make_read_only(self._targets)
+        make_read_only(self._targets)
         self._standardised = self._doubts = None  # they depend on the interventions
 
     def _change_missing(self, missing: str) -> None:
@@ -364,272 +279,6 @@ class Data:
             self._columns, self._doubts = columns, None
         self.kind, self.kinds = decide(asked, self._told, self.names, columns)
         self._asked = asked
-
-    def _check(self) -> None:
-        check_interventions(self.set_rows(), self.n_rows, self.names, FEWEST_ROWS)
-        if self.gaps is not None:
-            refuse_unlearnable(self.values, self.gaps, self._targets, self.names, FEWEST_ROWS)
-            return
-        if self.kind == "continuous":
-            self._standard()  # now rather than when a score asks, so that the refusal is about the table
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # Rows
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of columns, each a node."""
-        return len(self.names)
-
-    @property
-    def n_scored(self) -> int:
-        """Number of columns that have a score: all but those that are parents only."""
-        return self.n_nodes if self.rules is None else int((~self.rules.parents_only).sum())
-
-    @property
-    def values(self) -> Floats:
-        """The numbers as given, and codes of levels (rows × columns), read-only."""
-        if self._values is None:
-            raise _rows_gone("values")
-        return self._values
-
-    @property
-    def has_interventions(self) -> bool:
-        """Whether any column was set in any row."""
-        return self._targets is not None and bool(self._targets.any())
-
-    @property
-    def intervened(self) -> Mask | None:
-        """Where columns were set (rows × columns), read-only; None if they never were."""
-        if not self.has_interventions:
-            return None
-        self.require_rows("intervened")
-        return self._targets
-
-    def set_rows(self) -> Integers:
-        """Give the number of rows in which each column was set."""
-        if self._targets is None:
-            return np.zeros(self.n_nodes, np.int64)
-        return np.asarray(self._targets.sum(axis=0) if self._group_rows is None else self._group_rows @ self._targets)
-
-    def patterns(self) -> tuple[Integers, list[Mask | None]]:
-        """Group nodes that can use the same rows, those in which they were not set.
-
-        Gives the group of each node, numbered from 0 in order of first appearance, and for each group the rows that it
-        uses, as truth values; None for all rows. Where rows were not kept, the truth values are for sets of rows;
-        `count_rows`, `codes_used`, `scaled_gram` and `centred_gram` know these too.
-
-        Examples
-        --------
-        >>> rows = [[0.1, 5.5], [0.2, 7.1], [0.4, 6.3], [9.0, 6.8]]
-        >>> Data(rows, interventions={3: "X1"}).patterns()
-        (array([0, 1]), [None, array([ True,  True,  True, False])])
-        """
-        return group_by_rows(self._targets if self.has_interventions else None, self.n_nodes)
-
-    def count_rows(self, rows: Mask | None = None) -> int:
-        """Count rows: all, or those that a mask of `patterns` marks."""
-        if rows is None:
-            return self.n_rows
-        return int(rows.sum() if self._group_rows is None else self._group_rows[rows].sum())
-
-    @property
-    def needs_cells(self) -> bool:
-        """Whether there are cells that are not known exactly: empty ones, or classes among numbers."""
-        return self.kind == "mixed" or self.gaps is not None
-
-    def require_rows(self, what: str) -> None:
-        """Refuse a table that was read in batches, for something that needs its rows."""
-        if self._values is None:
-            raise _rows_gone(what)
-
-    def _checked_rows(self, rows: Any) -> Mask:
-        """Refuse anything but truth values for the rows or, if they were not kept, a mask of `patterns`."""
-        rows = np.asarray(rows)
-        if self._group_rows is not None and rows.shape != self._group_rows.shape:
-            raise _rows_gone("an array of truth values for them")
-        count = self.n_rows if self._group_rows is None else len(self._group_rows)
-        if rows.dtype != np.bool_ or rows.shape != (count,) or not rows.any():
-            raise DataError(
-                f"rows must be {count} truth values, at least one of them True; "
-                f"got {rows.dtype} of shape {rows.shape}, {np.count_nonzero(rows)} of them True"
-            )
-        return np.asarray(rows, bool)
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # Numbers
-
-    def standardised_gram(self) -> Floats:
-        """Give ZᵀZ, with the columns of Z centred and divided by their standard deviation (with N−1).
-
-        Its diagonal is N−1 and, off it, N−1 times the correlations. Computed once; each call gives a fresh copy.
-        Columns of text, truth values or categories are refused, and so are copies of columns.
-        """
-        return self._standard().gram.copy()
-
-    def standardised_values(self) -> Floats:
-        """Give the columns, centred and divided by their standard deviation; refuses what `standardised_gram` does."""
-        self.require_rows("standardised_values()")
-        return gram.standard_values(self.values, self._standard().moments.spread)
-
-    def scaled_gram(self, rows: Mask | None = None) -> Floats:
-        """Give the Gram matrix of some rows, centred on them, in standard deviations over *all* rows.
-
-        The rows are marked by truth values, as in `patterns`; all by default, which is `standardised_gram`.
-        """
-        return self.scaled_moments(rows)[0]
-
-    def scaled_moments(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
-        """Give `scaled_gram`, and the means of these rows: in standard deviations of all rows, from the mean of all."""
-        if rows is None:
-            return self.standardised_gram(), np.zeros(self.n_nodes)
-        return gram.scaled(self._moments(self._checked_rows(rows)), self._standard().moments)
-
-    def centred_gram(self, rows: Mask | None = None) -> tuple[Floats, Floats]:
-        """Give X_cᵀX_c, with the columns centred but not scaled, and their means; over all rows or those marked."""
-        whole = self._standard().moments
-        return gram.unscaled(whole if rows is None else self._moments(self._checked_rows(rows)), self.names)
-
-    def _standard(self) -> gram.Standardised:
-        if self._standardised is None:
-            refuse_gaps(self.gaps, self.names, "a Gram matrix, and so a Gaussian score,")
-            levels.refuse_coded(self.names, self._codings)
-            self._refuse_constant_where_observed()
-            self._standardised = gram.standardise(self._moments(), self.names)
-        return self._standardised
-
-    def _refuse_constant_where_observed(self) -> None:
-        """Refuse nodes that vary only because they were set: their variance given any parents would be zero."""
-        pattern, masks = self.patterns()
-        for group, rows in enumerate(masks):
-            if rows is None:
-                continue
-            spread = self._moments(rows).spread if self._values is None else gram.spread_of(self._values, rows)
-            assert spread is not None
-            still = np.flatnonzero((pattern == group) & spread.constant).tolist()
-            if still:
-                listed = shorten([self.names[j] for j in still])
-                raise DataError(f"interventions: columns constant wherever they were not set: {listed}; remove them")
-
-    def _moments(self, rows: Mask | None = None) -> gram.Moments:
-        if self._values is not None:
-            return gram.moments_of(self._values, rows)
-        return reduce(gram.merge, self._group_moments if rows is None else compress(self._group_moments, rows))
-
-    def scales(self) -> tuple[Floats, Floats]:
-        """Give the mean and the standard deviation of every column, over all rows."""
-        whole = self._standard().moments
-        return whole.mean, np.asarray(whole.unit * whole.deviation)
-
-    def sums(self) -> dict[str, NDArray[Any]]:
-        """Give what scores of linear relations need of the table, as arrays without rows; nothing if it is much.
-
-        Rows in which the same columns were set are one group: for each these columns, the number of rows, the cross
-        products, and what tells their units. `from_sums` makes a table of it again.
-        """
-        moments, targets, counts = self._group_moments, self._targets, self._group_rows
-        if self._values is not None and self.kind == "continuous":
-            group_of_row, groups = group_by_targets(self._targets, self.n_rows, self.n_nodes)
-            if len(groups) * self.n_nodes**2 * 8 > MOST_KEPT_SUMS:
-                return {}
-            bits = np.frombuffer(b"".join(groups), np.uint8).reshape(len(groups), -1)
-            targets = np.unpackbits(bits, axis=1, count=self.n_nodes).astype(bool)
-            counts = np.array(list(groups.values()), np.int64)
-            moments = list(moments_by_group(self._values, group_of_row, list(groups)).values())
-        if not moments or targets is None or counts is None or len(moments) * self.n_nodes**2 * 8 > MOST_KEPT_SUMS:
-            return {}
-        return {
-            "sums_targets": np.asarray(targets, np.uint8),
-            "sums_rows": counts,
-            "sums_gram": np.array([one.gram for one in moments]),
-            "sums_columns": np.array([[*one.spread, one.shift, one.offset, one.unit] for one in moments]),
-        }
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # Classes
-
-    def discrete(self) -> levels.Levels:
-        """Give each column as codes of its levels. Computed once; for whole numbers and columns without numbers.
-
-        Text is sorted, and so are whole numbers; truth values are False, True; categories keep their order, and those
-        that never occur are levels too.
-
-        Examples
-        --------
-        >>> levels = Data([["m", 10], ["f", 9], ["f", 10]]).discrete()
-        >>> levels.codes.tolist(), levels.labels
-        ([[1, 0, 0], [1, 0, 1]], (('f', 'm'), ('9', '10')))
-        """
-        if self._levels is None:
-            refuse_gaps(self.gaps, self.names, "a discrete score")
-            if self._values is None:
-                levels.refuse_fractions(self.names, self._columns, "a discrete score")
-                raise _rows_gone("discrete() of a continuous table", "; kind='discrete' keeps what it needs")
-            self._levels = levels.make_levels(self.names, self._values, self._codings)
-        return self._levels
-
-    def known_levels(self) -> levels.Levels:
-        """Give what `discrete` gives of a table with empty cells: their codes are −1."""
-        self.require_rows("a table with empty cells")
-        if self.gaps is None:
-            return self.discrete()
-        filled = self.values.copy()
-        known = filled[
-            (~self.gaps).argmax(axis=0), np.arange(self.n_nodes)
-        ]  # of each column the first that is not empty
-        filled[self.gaps] = np.broadcast_to(known, filled.shape)[self.gaps]
-        codes, labels = levels.make_levels(self.names, filled, self._codings)
-        return levels.Levels(np.where(self.gaps.T, -1, codes), labels)
-
-    def level_names(self, column: int) -> list[str]:
-        """Name the levels of a column of a table with empty cells, in the order of their codes."""
-        if self.kind == "discrete":
-            return list(self.known_levels().labels[column])
-        known = np.unique(self.values[~np.isnan(self.values[:, column]), column]).tolist()
-        coding = self._codings[column]
-        return [f"{value:g}" if coding is None else coding.labels[int(value)] for value in known]
-
-    def row_numbers(self) -> Integers:
-        """Number the rows as in the table that was given, from 0, of which some may have been left out."""
-        return np.arange(self.n_rows) if self._kept is None else np.flatnonzero(self._kept)
-
-    def row_counts(self) -> Integers | None:
-        """Say for how many rows each column of the codes of `discrete` stands; None if for one, as always in memory."""
-        return self._row_counts
-
-    def codes_used(self, rows: Mask) -> Mask:
-        """Mark the columns of the codes of `discrete` that belong to the rows of a mask of `patterns`."""
-        return rows if self._group_of_code is None else np.asarray(rows[self._group_of_code])
-
-    def different_rows(self) -> dict[str, NDArray[Any]]:
-        """Give what scores of classes need of the table: its different rows and their numbers; nothing if it is much.
-
-        `from_sums` makes a table of it again, in which rows have lost their order.
-        """
-        codes, labels = self.discrete()
-        if self._values is None:
-            targets, rows, groups = self._targets, self._group_rows, self._group_of_code
-            assert targets is not None
-            assert rows is not None
-            assert groups is not None
-            counts = np.ones(codes.shape[1], np.int64) if self._row_counts is None else self._row_counts
-        else:
-            group_of_row, bits = group_by_targets(self._targets, self.n_rows, self.n_nodes)
-            flags = np.frombuffer(b"".join(bits), np.uint8).reshape(len(bits), -1)
-            targets = np.unpackbits(flags, axis=1, count=self.n_nodes).astype(bool)
-            rows = np.array(list(bits.values()), np.int64)
-            members, place = different(np.vstack([codes, group_of_row]))
-            counts, groups, codes = np.bincount(place), group_of_row[members], codes[:, members]
-        if codes.size > MOST_KEPT_CELLS:
-            return {}
-        return {
-            "sums_targets": np.asarray(targets, np.uint8),
-            "sums_rows": rows,
-            "classes_codes": np.asarray(codes, np.int32),
-            "classes_rows": np.asarray(counts, np.int64),
-            "classes_group": np.asarray(groups, np.int64),
-            "classes_labels": np.frombuffer(json.dumps(labels).encode(), np.uint8),
-        }
 
     # -----------------------------------------------------------------------------------------------------------------
     # The table as a whole
@@ -748,16 +397,3 @@ def as_data(table: object) -> Data:
     if hasattr(table, "as_data"):
         table = table.as_data()
     return table if isinstance(table, Data) else Data(table)
-
-
-def _rows_gone(what: str, instead: str = "") -> DataError:
-    return DataError(
-        f"the rows of this table were not kept, since it was read in batches; {what} needs them{instead}: a table "
-        "that fits into memory can be read, for example with pandas, and passed as it is"
-    )
-
-
-def _make_read_only(*arrays: NDArray[Any] | None) -> None:
-    for array in arrays:
-        if array is not None:
-            array.flags.writeable = False

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from parnidag._util.text import did_you_mean
+from parnidag._util.text import did_you_mean, one_line
 from parnidag.errors import ParnidagError
 
 _TOKEN = re.compile(
@@ -161,7 +161,7 @@ class _Reader:
             self._refuse("the name of a node was expected")
         name = self.tokens[self.place][1]
         if name not in self.names:
-            self._refuse(f"{name!r} is no node; {did_you_mean(name, list(self.names))}")
+            self._refuse(f"{one_line(repr(name), 60)} is no node; {did_you_mean(name, list(self.names))}")
         self.place += 1
         return self.names.index(name)
 
