@@ -34,8 +34,6 @@ class Move(NamedTuple):
     """Whether a step tries one change only: an iteration then makes as many as PARNI evaluates neighbourhoods."""
     reaches_all: bool = False
     """Whether it leads to every graph without the help of other moves."""
-    rare: bool = False
-    """Compiled only where it has a weight. All other moves are compiled together, once, whatever the weights."""
     parts: tuple[str, ...] = ()
     """If its steps are counted by kind: the kinds, in the order of ``tried`` and ``accepted`` among its own arrays."""
 
@@ -43,8 +41,3 @@ class Move(NamedTuple):
     def arguments(self) -> str:
         """What `step` takes, as a call is written; the move's own struct goes by its name."""
         return ", ".join(["dag", *["tables"] * self.needs_tables, *[self.name] * (self.open is not None)])
-
-    @property
-    def may_be_missing(self) -> bool:
-        """Are there chains for which its arrays cannot, or need not, be made?"""
-        return self.needs_tables or self.rare

@@ -211,5 +211,4 @@ MOVE = Move(
     open_reversal,
     needs_tables=True,
     burst=False,
-    rare=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -52,8 +53,20 @@ class DrawArrays(NamedTuple):
 
 
 def draw_arrays(arrays: TableArrays, peaks: Floats | None = None) -> DrawArrays:
-    most = max(1 << int(arrays.candidate_count.max()), 1 + int(arrays.extra_count.max()))
+    most = max(1 << int(arrays.candidate_count.max(initial=0)), 1 + int(arrays.extra_count.max(initial=0)))
     return DrawArrays(make_frame(), np.zeros(most), np.zeros(most, np.int64), np.zeros(0) if peaks is None else peaks)
+
+
+@functools.cache
+def no_tables() -> TableArrays:
+    """Return tables of no node, which stand in for those that a chain does not have."""
+    laid_out: dict[str, tuple[type, int]] = {
+        **dict.fromkeys(("candidates", "extras", "required", "column"), (np.int32, 2)),
+        **dict.fromkeys(("scores", "ratios", "log_alone"), (np.float64, 1)),
+        "ranked": (np.int32, 1),
+    }
+    kinds = (laid_out.get(name, (np.int64, 1)) for name in TableArrays._fields)
+    return TableArrays._make(np.zeros([0] * dimensions, dtype) for dtype, dimensions in kinds)
 
 
 @struct_over

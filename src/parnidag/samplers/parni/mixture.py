@@ -10,6 +10,7 @@ and again that a cheap move has merely failed to change (twice the error on the 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ import numpy as np
 
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
+from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import ONE, Dag
 from parnidag.kernels.declare import keeps, named, opener
 from parnidag.kernels.jit import entry, kernel, leaf, make_frame
@@ -40,7 +42,7 @@ from parnidag.samplers.parni.adaptation import (
 )
 from parnidag.samplers.parni.algorithm1 import parni_iteration
 from parnidag.space.default import FEW_NODES
-from parnidag.tables.arrays import DrawArrays, TableArrays, Tables, draw_arrays, open_tables
+from parnidag.tables.arrays import TableArrays, draw_arrays, no_tables, open_tables
 from parnidag.tables.build import CandidateTables
 from parnidag.target import Target
 
@@ -121,11 +123,7 @@ def move_weights(moves: object, n_nodes: int | None = None) -> dict[str, float]:
 def make_mixture(
     target: Target, weights: Mapping[str, float], parni: ParniArrays, tables: CandidateTables | None
 ) -> Any:
-    """Return the `MixedArrays` of one chain.
-
-    Moves have their arrays wherever they can be made, with a weight or without, so that one compiled loop serves all
-    weights; only those that are rare wait to be asked for.
-    """
+    """Return the `MixedArrays` of one chain; moves on tables have arrays if they have a weight, all others always."""
     if tables is None and TABLED & weights.keys():
         listed = " and ".join(sorted(TABLED & weights.keys()))
         raise ParnidagError(f"moves: {listed} need tables of a search space, and there are none")
@@ -137,17 +135,44 @@ def make_mixture(
         accepted=np.zeros(len(KINDS), np.int64),
         burst=np.array([max(1, round(min(named(parni).target_evaluations, pairs)))], np.int64),
     )
-    own: list[Any] = [parni]
+    own: list[Any] = [mixture, None if tables is None else draw_arrays(tables.arrays), parni]
     for move in OTHER_MOVES:
-        possible = (tables is not None or not move.needs_tables) and (move.name in weights or not move.rare)
-        own.append(move.make(target, parni.warm) if move.make and possible else None)
-    return MixedArrays._make([mixture, None if tables is None else draw_arrays(tables.arrays), *own])
+        wanted = move.name in weights or not move.needs_tables
+        own.append(move.make(target, parni.warm) if move.make and wanted else None)
+    return MixedArrays._make(own)
 
 
 def advance_chain(target: Target, chain: Chain, steps: int) -> int:
-    tables = () if chain.tables is None else chain.tables.arrays
-    own = MixedArrays._make(() if arrays is None else arrays for arrays in chain.own)
+    """Advance a chain by at most `steps` iterations, and return how many were made.
+
+    Stand-ins take the place of missing arrays, so that one compiled loop serves all weights, with tables or without.
+    """
+    own, weights = chain.own, chain.own.mixture.weights
+    for move, arrays, weight in zip(MOVES, own[-len(MOVES) :], weights, strict=True):
+        if weight > 0.0 and ((move.open and arrays is None) or (move.needs_tables and chain.tables is None)):
+            raise RuntimeError(f"a move that this chain was not set up for: {move.name}")
+    own = MixedArrays._make(
+        there if there is not None else spare for there, spare in zip(own, stand_ins(), strict=True)
+    )
+    tables = no_tables() if chain.tables is None else chain.tables.arrays
     return int(advance_mixture(chain.parts(target), tables, own, int64(steps)))
+
+
+class _OneNode(NamedTuple):
+    """All that moves ask of a target when they make their arrays."""
+
+    n_nodes: int = 1
+    max_parents: int = 1
+    most_edges: int = 1
+    required: Adjacency = np.zeros((1, 1), np.bool_)
+
+
+@functools.cache
+def stand_ins() -> Any:
+    """Return arrays, for a single node, of all that a chain may lack: they are never read."""
+    nobody: Any = _OneNode()
+    made = [move.make(nobody, np.zeros((1, 1))) if move.make else None for move in OTHER_MOVES]
+    return MixedArrays._make([None, draw_arrays(no_tables()), None, *made])  # no chain lacks the others
 
 
 def mixture_totals(own: Any) -> dict[str, float]:
@@ -187,7 +212,7 @@ def choice_among(moves: tuple[Move, ...]) -> tuple[Callable[..., Any], Callable[
     """Return kernels that open the moves' own arrays, and that make an iteration of one kind.
 
     They are written out from the list of moves, one branch each, since compiled code cannot go through a list of
-    functions. The branch of a move whose arrays are missing is never compiled.
+    functions.
     """
     owning = [move for move in moves if move.open]
     openings = ", ".join(f"open_{move.name}(own.{move.name})" for move in owning)
@@ -196,7 +221,7 @@ def choice_among(moves: tuple[Move, ...]) -> tuple[Callable[..., Any], Callable[
     lines += [f"def mixture_iteration(dag, tables, mixture, kind, {names}):"]
     for kind, move in enumerate(moves):
         lines += [
-            f"    if kind == {kind}" + f" and {move.name} is not None" * move.may_be_missing + ":",
+            f"    if kind == {kind}:",
             f"        for _ in range({'mixture.burst[0]' if move.burst else '1'}):",
             f"            count_step(mixture, {kind}, {move.name}_step({move.arguments}))",
             "        return",
@@ -206,35 +231,12 @@ def choice_among(moves: tuple[Move, ...]) -> tuple[Callable[..., Any], Callable[
     scope |= {f"{move.name}_step": move.step for move in moves}
     for move in owning:
         assert move.open is not None
-        scope[f"open_{move.name}"] = if_any(move.open) if move.may_be_missing else move.open
+        scope[f"open_{move.name}"] = move.open
     exec("\n".join(lines), scope)
     return leaf(scope["open_moves"]), kernel(scope["mixture_iteration"])
 
 
-def if_any(open_arrays: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that opens arrays, or returns None for an empty tuple in their place.
-
-    Numba knows the length of a tuple while it compiles, and drops the other branch.
-    """
-
-    @kernel
-    def opened(arrays: Any) -> Any:
-        if len(arrays) == 0:
-            return None
-        return open_arrays(arrays)
-
-    return opened
-
-
 open_moves, mixture_iteration = choice_among(MOVES)
-
-
-@kernel
-def open_any_tables(arrays: TableArrays | tuple[()], draws: DrawArrays) -> Tables | None:
-    """Open the tables, if there are any, as `if_any` does it."""
-    if len(arrays) == 0:
-        return None
-    return open_tables(arrays, draws)
 
 
 @kernel
@@ -243,10 +245,10 @@ def next_kind(dag: Dag, mixture: Mixture) -> int:
 
 
 @entry
-def advance_mixture(parts: ChainArrays, table_arrays: TableArrays | tuple[()], own: Any, steps: int) -> int:
-    """Run PARNI and the moves mixed with it for at most `steps` iterations; empty tuples stand for missing arrays."""
+def advance_mixture(parts: ChainArrays, table_arrays: TableArrays, own: Any, steps: int) -> int:
+    """Run PARNI and the moves mixed with it for at most `steps` iterations."""
     dag, recorder = open_chain(parts)
-    tables = open_any_tables(table_arrays, own.draws)
+    tables = open_tables(table_arrays, own.draws)
     opened = open_moves(own)
     run, mixture = opened[0], open_mixture(own.mixture)
     first_eta(dag, run)
