@@ -48,7 +48,7 @@ EDITS = {
     "a score called by its address": ("scores/bdeu.py", "log_whole - math.log(arity)", "log_whole + math.log(arity)"),
 }
 HARMLESS = {
-    "an error message about tables": ("data/table.py", "were not kept, since", "are gone, since"),
+    "an error message about tables": ("data/rows.py", "were not kept, since", "are gone, since"),
     "an error message about classes": ("data/levels.py", "cut such columns into", "put such columns into"),
     "an error message in a module of kernels": ("target.py", "is not allowed by the prior", "is against the prior"),
     "a helper for text": ("_util/text.py", 'text[: longest - 1] + "…"', 'text[: longest - 3] + "..."'),
