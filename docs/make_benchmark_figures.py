@@ -1,4 +1,4 @@
-"""Draw the figure of mixing in docs/benchmarks.md from the table of decision 10, so that they stay the same.
+"""Draw the figure of mixing in docs/all-studies.md from the table of decision 10, so that they stay the same.
 
 python docs/make_benchmark_figures.py
 """

@@ -1,4 +1,4 @@
-"""Put the results of studies into docs/benchmarks.md, between the comments that name them.
+"""Put the results of studies into docs/all-studies.md, between the comments that name them.
 
 python docs/make_benchmark_tables.py [FOLDER]
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-PAGE, FOLDER = DOCS / "benchmarks.md", DOCS / "results"
+PAGE, FOLDER = DOCS / "all-studies.md", DOCS / "results"
 PLACE = re.compile(r"<!-- results: (?P<name>[\w-]+) -->\n.*?<!-- end of results -->", re.DOTALL)
 ENDINGS = (".csv", ".md", ".json", ".svg", "-trace.svg", "-setup.svg")
 

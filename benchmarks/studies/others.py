@@ -83,7 +83,12 @@ def line(key: tuple[object, ...], members: Found) -> list[str]:
     cells += [summed(members, "roc_area", ".3f"), summed(members, "cpu_seconds", ".1f", interval=False)]
     done = [outcome for _, outcome in members if outcome.status == "done"]
     cells += [f"{sum(outcome.figures['score'] == 'Spline' for outcome in done)} of {len(done)}"]
-    return [f"{rows:,}", LABELS[str(method)], *cells, "–" if best is None else f"{best[1].shd:.1f} ({best[0]})"]
+    return [
+        f"{int(str(rows)):,}",
+        LABELS[str(method)],
+        *cells,
+        "–" if best is None else f"{best[1].shd:.1f} ({best[0]})",
+    ]
 
 
 def values_of(members: Found, figure: str) -> list[float]:
