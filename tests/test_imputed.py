@@ -10,9 +10,10 @@ from test_cells_classes import ESS, exact_law, small_table
 from test_cells_runs import SHORT, patients
 
 import parnidag
-from parnidag import EdgePrior, samplers, scores
+from parnidag import Data, EdgePrior, samplers, scores
 from parnidag.cells.filled import MOST_BLOCKS, EmptyCells, filled_of_chains, forget_draws, note_draw
 from parnidag.errors import ParnidagError
+from parnidag.target import Target
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +137,11 @@ def test_series_join_neighbours_and_chains_meet_in_the_widest():
     rng, chains, told = np.random.default_rng(1), [], []
     for draws in (300, 700):
         own = empty.sums()
-        note_draw(empty, own, [np.zeros(2), np.zeros(3)], np.zeros(0))
+        note_draw(empty, own, np.zeros(5), np.zeros(0))
         forget_draws(own)
         numbers, levels = rng.normal(10, 2, (draws, 2)), rng.integers(0, 3, (draws, 3)).astype(float)
         for values in zip(numbers, levels, strict=True):
-            note_draw(empty, own, values, np.zeros(0))
+            note_draw(empty, own, np.concatenate(values), np.zeros(0))
         chains.append(own)
         told.append((numbers, levels))
     found = filled_of_chains(empty, chains)
@@ -154,3 +155,16 @@ def test_series_join_neighbours_and_chains_meet_in_the_widest():
     assert MOST_BLOCKS >= 700 / 8
     blocks = (told[1][0].mean(axis=1)[: 8 * 37].reshape(37, 8).mean(axis=1) - 10.0) / 2.0
     np.testing.assert_allclose(found.series[1, 0], blocks)
+
+
+def test_draws_of_very_many_cells_come_less_often():
+    rng = np.random.default_rng(1)
+    spacing = {}
+    for rows in (100, 40_000):
+        table = rng.integers(0, 2, (rows, 3)).astype(float)
+        table[rng.random(table.shape) < 0.1] = np.nan
+        target = Target.build(Data(table, kind="discrete"), scores.BDeu(), EdgePrior())
+        spacing[rows] = samplers.PARNI().steps_a_sweep(target) / samplers.PARNI.fewest_steps_a_sweep
+        assert samplers.MC3().steps_a_sweep(target) == 1000 * spacing[rows]
+    assert spacing[100] == 1
+    assert spacing[40_000] == pytest.approx(40_000 * 0.3 * 2.5e-6 / 4e-3, abs=1.0)

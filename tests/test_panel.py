@@ -124,7 +124,7 @@ def test_static_words_of_two_levels_are_numbers_beside_numbers() -> None:
         ({"lags": 0}, "lags must be"),
         ({"static": "a"}, "must be a list of columns"),
         ({"static": ["a"]}, "a changes within a unit"),
-        ({"unit": None}, "there are two rows at week 0"),
+        ({"unit": None}, "there are two rows at week 0.*say which column tells whose they are: unit="),
         ({"within": "no"}, "within must be one of"),
         ({"missing": "impute"}, "missing must be one of"),
         ({"lags": 25}, "no row has 25 steps of its series before it"),

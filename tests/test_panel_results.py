@@ -158,11 +158,12 @@ def test_command_line_makes_a_panel(calls: Any, tmp_path: Any, capsys: Any, monk
     monkeypatch.chdir(tmp_path)
     table = simulated().assign(sex=lambda one: one["unit"].str[1:].astype(int) % 2)
     table.to_csv("panel.csv", index=False)
-    words = "sample panel.csv --time week --unit unit --lags 2 --static sex --within none --require a[t-1]->b"
+    words = "sample panel.csv --time week --unit unit --lags 2 --static sex --require a[t-1]->b"
+    words += " --within none --autoregression forbidden"
     assert cli.run(words.split()) == 0
     made = calls[0][0]
     assert isinstance(made, Panel)
     assert made.names == ("a", "b", "a[t-1]", "b[t-1]", "a[t-2]", "b[t-2]", "sex")
-    assert made.rules.forbidden[0, 1]
+    assert made.rules.forbidden[[0, 2], [1, 0]].all()
     assert cli.run(["sample", "panel.csv", "--unit", "unit"]) == 2
     assert "--unit belongs to a panel" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.declare import keeps
-from parnidag.kernels.types import Floats, Integers
+from parnidag.kernels.types import Flags, Floats, Integers
 
 MOST_BLOCKS = 128
 """Values of a series; when there are more, neighbours are joined."""
@@ -34,15 +34,12 @@ class Meaning(NamedTuple):
     stepwise: bool = True
     """Whether a number means the value at the first score that is not below it, or lies between values."""
     endless: bool = False
-    """Whether what lies between goes on beyond the values, on a straight line."""
+    """Whether it is a straight line without end instead: the values are those at 0 and at 1."""
 
     def of(self, drawn: Floats) -> Floats:
         """Return what was drawn in the column's units, or as codes."""
         if self.stepwise:
             return np.asarray(self.values[np.searchsorted(self.scores[:-1], drawn)])
-        if self.endless:
-            slope = (self.values[1] - self.values[0]) / (self.scores[1] - self.scores[0])
-            return np.asarray(self.values[0] + slope * (drawn - self.scores[0]))
         return np.interp(drawn, self.scores, self.values)
 
 
@@ -68,10 +65,23 @@ class EmptyCells:
         return np.flatnonzero(np.diff(self.first))
 
     @cached_property
+    def node_of_cell(self) -> Integers:
+        return np.repeat(np.arange(self.levels.size), np.diff(self.first))
+
+    @cached_property
+    def kept_a_cell(self) -> Integers:
+        """How many numbers are kept of each cell of a node: two, or one for each level."""
+        return np.where(self.levels > 0, self.levels, 2)
+
+    @cached_property
     def places(self) -> Integers:
-        """Where what is kept of each node's cells begins: two numbers a cell, or one for each level (n + 1)."""
-        each = np.where(self.levels > 0, self.levels, 2)
-        return np.concatenate([[0], np.cumsum(np.diff(self.first) * each)])
+        """Where what is kept of each cell begins, and the end (cells + 1)."""
+        return np.concatenate([[0], np.cumsum(self.kept_a_cell[self.node_of_cell])])
+
+    @cached_property
+    def are_numbers(self) -> Flags:
+        """Of each cell whether it is one of numbers."""
+        return np.asarray(self.levels[self.node_of_cell] == 0)
 
     @property
     def keeps_cells(self) -> bool:
@@ -96,24 +106,22 @@ class FilledSums(NamedTuple):
     """Sums of each summary over the draws of a block (summaries × blocks)."""
 
 
-def note_draw(empty: EmptyCells, own: FilledSums, filled: Sequence[Floats], further: Floats) -> None:
-    """Add a draw: what stands in the empty cells of each node that has some, and the other summaries."""
-    summaries = np.empty(empty.nodes.size)
-    for k, (j, values) in enumerate(zip(empty.nodes.tolist(), filled, strict=True)):
-        start, levels = int(empty.places[j]), int(empty.levels[j])
-        if levels:
-            summaries[k] = values.mean()
-            places = start + np.arange(values.size) * levels + values.astype(np.int64)
-            if empty.keeps_cells:
-                own.sums[places] += 1.0
-            continue
-        apart = (values - empty.centres[j]) / empty.units[j]
-        summaries[k] = apart.mean()
-        if empty.keeps_cells:
-            kept = own.sums[start : start + 2 * values.size].reshape(-1, 2)
-            kept[:, 0] += apart
-            kept[:, 1] += apart * apart
-    _add_to_series(own, np.concatenate([summaries, further]))
+def note_draw(empty: EmptyCells, own: FilledSums, filled: Floats, further: Floats) -> None:
+    """Add a draw: what stands in the empty cells, node by node, and the other summaries."""
+    if not filled.size:
+        _add_to_series(own, further)
+        return
+    node = empty.node_of_cell
+    values = (filled - empty.centres[node]) / empty.units[node]
+    begins = empty.first[empty.nodes]
+    means = np.add.reduceat(values, begins) / np.diff(empty.first)[empty.nodes]
+    _add_to_series(own, np.concatenate([means, further]))
+    if empty.keeps_cells:
+        numbers, starts = empty.are_numbers, empty.places[:-1]
+        places, apart = starts[numbers], values[numbers]
+        own.sums[places] += apart
+        own.sums[places + 1] += apart * apart
+        own.sums[starts[~numbers] + filled[~numbers].astype(np.int64)] += 1.0
 
 
 def _add_to_series(own: FilledSums, summaries: Floats) -> None:
@@ -158,7 +166,8 @@ def filled_of_chains(empty: EmptyCells, chains: Sequence[FilledSums]) -> Filled 
     sums = sum(own.sums / own.counts[0] for own in chains) / len(chains)
     for j in empty.nodes.tolist() if empty.keeps_cells else []:
         here, levels = slice(empty.first[j], empty.first[j + 1]), int(empty.levels[j])
-        kept = np.asarray(sums)[empty.places[j] : empty.places[j + 1]].reshape(-1, levels or 2)
+        begin, end = empty.places[empty.first[[j, j + 1]]]
+        kept = np.asarray(sums)[begin:end].reshape(-1, levels or 2)
         if levels:
             shares[here, :levels] = kept
         else:

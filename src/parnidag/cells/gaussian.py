@@ -57,6 +57,28 @@ class GaussianCells:
         rows = np.array([float(self.fixed.shape[1])])
         return [bge_coefficients(rows, self.columns, self.alpha_mu, one) for one in self.alpha_w]
 
+    @cached_property
+    def curved(self) -> Integers:
+        """The nodes with empty cells whose numbers are no straight line of those in the table."""
+        straight = np.array([meaning is None or meaning.endless for meaning in self.meanings])
+        return np.asarray(self.empty.nodes[~straight[self.empty.nodes]])
+
+    @cached_property
+    def slopes(self) -> Floats:
+        """How many units of the table one of the model is; 1 for curved nodes."""
+        return np.array([one.values[1] - one.values[0] if one and one.endless else 1.0 for one in self.meanings])
+
+    @cached_property
+    def offsets(self) -> Floats:
+        """Which number of the table 0 is; 0 for curved nodes."""
+        return np.array([one.values[0] if one and one.endless else 0.0 for one in self.meanings])
+
+    @property
+    def sweep_seconds(self) -> float:
+        """About how long one draw of the cells takes, by their number."""
+        varying = float(self.layout.varies.sum())
+        return float(7e-8 * self.layout.rows.size + 1e-10 * self.fixed.shape[1] * self.columns * varying)
+
     def describe(self) -> dict[str, float]:
         """Return how many cells of the model's table are drawn, and their share, in a form that JSON can hold."""
         drawn = self.layout.rows.size + self.layout.empty_rows.size
@@ -134,16 +156,20 @@ class Completed:
 
     def note(self) -> None:
         """Add what now stands in the empty cells to what the chain has drawn."""
-        layout, empty = self.cells.layout, self.cells.empty
-        note_draw(empty, self.filled, [self._in_table(j) for j in empty.nodes], self._correlations()[layout.varies])
+        cells, empty = self.cells, self.cells.empty
+        drawn = self.arrays.table[cells.layout.first_column[empty.node_of_cell], empty.rows]
+        drawn = cells.offsets[empty.node_of_cell] + cells.slopes[empty.node_of_cell] * drawn
+        for j in cells.curved.tolist():
+            drawn[empty.first[j] : empty.first[j + 1]] = self._in_table(j, drawn[empty.first[j] : empty.first[j + 1]])
+        note_draw(empty, self.filled, drawn, self._correlations()[cells.layout.varies])
 
-    def _in_table(self, j: int) -> Floats:
+    def _in_table(self, j: int, drawn: Floats) -> Floats:
         """Return what stands in the empty cells of a node, in the units of the table or as codes."""
-        layout, empty, meaning = self.cells.layout, self.cells.empty, self.cells.meanings[j]
+        layout, meaning = self.cells.layout, self.cells.meanings[j]
         if layout.first_vector[j + 1] > layout.first_vector[j]:
             return self.arrays.classes[layout.first_empty[j] : layout.first_empty[j + 1]].astype(float)
-        drawn = self.arrays.table[layout.first_column[j], empty.rows[empty.first[j] : empty.first[j + 1]]]
-        return drawn if meaning is None else meaning.of(drawn)
+        assert meaning is not None
+        return meaning.of(drawn)
 
     def _correlations(self) -> Floats:
         """Return how much each column has to do with the others: the root mean square of its correlations.

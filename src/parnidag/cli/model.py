@@ -125,13 +125,16 @@ class ModelOptions:
     within: Literal["allowed", "none"] | None = None
     """Whether variables of a panel act on each other at the same time, too. Default: allowed."""
 
+    autoregression: Literal["allowed", "required", "forbidden"] | None = None
+    """Whether a variable of a panel acts on itself later. Default: allowed."""
+
     def data(self, path: Path) -> Data:
         if path.suffix == ".jkl":
             return self._local_scores(path)
         kind, kinds = self._kinds()
         given: dict[str, Any] = {"missing": self.missing, "kind": kind, "interventions": self.interventions}
         if self.time is None and self.lags is None:
-            for option in ("unit", "static", "within"):
+            for option in ("unit", "static", "within", "autoregression"):
                 if getattr(self, option):
                     raise UsageError(f"--{option} belongs to a panel: name its times with --time, or give --lags")
             from parnidag.data.table import Data
@@ -142,10 +145,11 @@ class ModelOptions:
                 raise UsageError(f"--{option} is for tables without times, so leave such columns out of the file")
         from parnidag.data.panel import Panel
 
-        lags, within = 1 if self.lags is None else self.lags, self.within or "allowed"
+        given |= {name: getattr(self, name) or "allowed" for name in ("within", "autoregression")}
+        lags = 1 if self.lags is None else self.lags
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MoreLagsWarning)  # it is the first of the doubts, which are shown
-            return Panel(path, time=self.time, unit=self.unit, lags=lags, static=self.static, within=within, **given)
+            return Panel(path, time=self.time, unit=self.unit, lags=lags, static=self.static, **given)
 
     def _kinds(self) -> tuple[str | None, dict[str, Any]]:
         """Read what the whole table is, None if it is not said, and what single columns are."""
@@ -173,7 +177,7 @@ class ModelOptions:
             name
             for name in (
                 *("kind", "missing", "interventions", "columns", "drop"),
-                *("time", "unit", "lags", "static", "within"),
+                *("time", "unit", "lags", "static", "within", "autoregression"),
             )
             if getattr(self, name) != getattr(ModelOptions, name)
         ]

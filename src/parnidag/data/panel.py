@@ -268,20 +268,41 @@ class Panel(Data):
     def __repr__(self) -> str:
         kind = ", discrete" if self.kind == "discrete" else ""
         static = f"; static: {shorten(self.static_columns)}" if self.static_columns else ""
-        lost = []
-        if self.units > 1:
-            lost.append(f"{self.units} units")
-        lost.append(
-            f"{number_of(self.first_rows, 'row')} begin{'s' * (self.first_rows == 1)} "
-            f"{'the' if self.units == 1 else 'a'} series"
-        )
+        lost = [f"{self.units} units"] if self.units > 1 else []
+        lost.append(self._without_past())
         text = f"Panel({self.n_rows} rows × {number_of(len(self.variables), 'variable')}, {number_of(self.lags, 'lag')}"
         text += f"{kind}: {shorten(self.variables)}{static}; {'; '.join(lost)}"
-        if self.gap_rows:
-            text += f", {self.gap_rows} follow{'s' * (self.gap_rows == 1)} a gap"
         if self.dropped_rows:
             text += f"; {self.dropped_rows} dropped for missing values"
         return text + ")"
+
+    def in_words(self) -> str:
+        """Say in one line what the rows are, and how many were left out.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> table = {"day": [1, 2, 3, 5, 6], "sleep": [7.1, 6.2, 8.0, 7.7, 6.9], "mood": [3.0, 4.5, 2.0, 5.0, 4.0]}
+        >>> Panel(pandas.DataFrame(table), time="day").in_words()
+        'panel: 2 variables (numbers) at 1 lag, 1 unit: 3 rows; 1 row begins the series, 1 follows a gap'
+        """
+        what = "classes" if self.kind == "discrete" else "numbers"
+        parts = [f"{number_of(len(self.variables), 'variable')} ({what}) at {number_of(self.lags, 'lag')}"]
+        if self.static_columns:
+            parts.append(number_of(len(self.static_columns), "static column"))
+        parts.append(number_of(self.units, "unit"))
+        text = f"panel: {', '.join(parts)}: {number_of(self.n_rows, 'row')}; {self._without_past()}"
+        if self.dropped_rows:
+            text += f"; {number_of(self.dropped_rows, 'row')} left out for empty cells, in the row or in its past"
+        return text
+
+    def _without_past(self) -> str:
+        """Say how many rows have no complete past."""
+        begin = "begin" if self.first_rows != 1 else "begins"
+        text = f"{number_of(self.first_rows, 'row')} {begin} {'the' if self.units == 1 else 'a'} series"
+        if self.gap_rows:
+            text += f", {self.gap_rows} follow{'s' * (self.gap_rows == 1)} a gap"
+        return text
 
     def _side_by_side(self) -> Frame:
         """Put the columns of the present, of each lag and the static ones beside each other."""
@@ -406,7 +427,8 @@ def _refuse_twice(frame: Frame, rows: Integers, time: str | None, unit: str | No
     row = int(rows[0])
     owner = f"{unit} {frame[unit][row]} has " if unit is not None else "there are "
     more = f", and {number_of(rows.size - 1, 'more row')} like this" if rows.size > 1 else ""
+    whose = "" if unit is not None else "; if they are of several units, say which column tells whose they are: unit="
     raise DataError(
-        f"{owner}two rows at {time} {frame[time][row]}{more}: a unit has one row at each time",
+        f"{owner}two rows at {time} {frame[time][row]}{more}: a unit has one row at each time{whose}",
         argument="time" if unit is not None else "unit",
     )

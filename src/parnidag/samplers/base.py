@@ -30,6 +30,8 @@ BUFFERED_DRAWS = 256
 """Most draws a chain keeps before the run collects them."""
 STEPS_A_SWEEP = 1000
 """Iterations, of one tried change each, between draws of cells."""
+DEAR_SWEEP, MOST_SPACING = 4e-3, 10.0
+"""Draws of cells that take longer, in seconds, come less often: ten times less at most."""
 STEPS_A_NODE, FEWEST_STEPS = 100, 2000
 """Iterations between draws of the level: so many that the scores this takes are a small part of the work."""
 Stages = Callable[[str], AbstractContextManager[object]]
@@ -165,6 +167,8 @@ class Sampler:
     """Whether its law is what its tables say: then they follow all that is learned, not the score's values alone."""
     law: ClassVar[str] = ""
     """What its chains converge to, if that is not the posterior."""
+    fewest_steps_a_sweep: ClassVar[int] = STEPS_A_SWEEP
+    """Iterations between draws of cells that are not known, where these are few."""
     tunes: ClassVar[bool] = False
     """Whether its chains have tuning parameters, as PARNI's have."""
 
@@ -222,8 +226,8 @@ class Sampler:
         return max(STEPS_A_NODE * target.n_nodes, FEWEST_STEPS)
 
     def steps_a_sweep(self, target: Target) -> int:
-        """Return the iterations after which cells that are not known are drawn anew."""
-        return STEPS_A_SWEEP
+        """Return the iterations after which cells that are not known are drawn anew: more where that takes long."""
+        return self.fewest_steps_a_sweep * sweep_spacing(target)
 
     def on_new_tables(self, chain: Chain) -> None:
         """Compute anew what the chain keeps of its tables, which are others than before."""
@@ -265,6 +269,16 @@ def new_chain(
         chain.forget()  # whoever had the scratch before may have been at another level, or drawn other cells
     lay_graph(target.problem, arrays, chain.scratch(target), np.ascontiguousarray(graph))
     return chain
+
+
+def sweep_spacing(target: Target) -> int:
+    """Return by how much draws of cells are spaced out, where many cells make them dear.
+
+    Counted, not timed, so that runs are the same everywhere. After some thousand steps of a chain draws of cells are
+    nearly independent, and more steps between them would be for nothing.
+    """
+    seconds = 0.0 if target.cells is None else target.cells.sweep_seconds
+    return round(min(max(seconds / DEAR_SWEEP, 1.0), MOST_SPACING))
 
 
 def move_totals(moves: Sequence[str], tried: Integers, accepted: Integers) -> dict[str, float]:

@@ -98,6 +98,7 @@ class PARNI(Sampler):
 
     default_space: ClassVar[Literal["skeleton"]] = "skeleton"
     tunes: ClassVar[bool] = True
+    fewest_steps_a_sweep: ClassVar[int] = ITERATIONS_A_SWEEP
 
     def __post_init__(self) -> None:
         one_of(self.kernel, "kernel", ("gibbs", "printed"))
@@ -197,9 +198,6 @@ class PARNI(Sampler):
 
     def caveats(self, prepared: Prepared) -> list[str]:
         return [NEVER_FROZEN] if self.adapt == "always" else []
-
-    def steps_a_sweep(self, target: Target) -> int:
-        return ITERATIONS_A_SWEEP
 
     def _weights(self, target: Target) -> dict[str, float]:
         if target.cells is not None and self.moves == "mixed":
