@@ -34,6 +34,7 @@ from parnidag.exact_solver.over_levels import Answer, add_up_levels
 from parnidag.exact_solver.size import check_size
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
+from parnidag.kernels.ahead import compilation_told
 from parnidag.priors.edge_prior import EdgePrior, chosen_prior
 from parnidag.results.assemble import record_of_answer, record_of_run, software
 from parnidag.results.netcdf import load, save_record
@@ -52,6 +53,7 @@ from parnidag.run.setup import first_logs, prepare, starts_from_searches, with_r
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI, Tempered
 from parnidag.samplers.base import Sampler
+from parnidag.samplers.parni.ahead import compile_mixture_beside
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score, has_linear_parameters
 from parnidag.scores.custom import OwnScore
@@ -196,7 +198,7 @@ def sample(
     if sampler is None:
         holds_draws = float(chains) * draws * target.n_nodes**2 <= MOST_EXACT_DRAWS
         if not for_parni and holds_draws and (kept is None or not kept.exists()):
-            with make_progress(progress, chains) as display:
+            with make_progress(progress, chains) as display, compilation_told(display.stage):
                 _note_model(display, table, score, target)
                 noted = True
                 posterior = _exactly_if_affordable(table, target, draws, chains, seed_or_new(seed), display)
@@ -220,7 +222,9 @@ def sample(
         if file is not None and saved is not None:
             refuse_difference(file.path, saved.facts, plan, this)
         timings: dict[str, float] = {}
-        with make_progress(progress, plan.chains) as display:
+        if isinstance(sampler, PARNI):
+            compile_mixture_beside()
+        with make_progress(progress, plan.chains) as display, compilation_told(display.stage):
             if not noted:
                 _note_model(display, table, score, target)
             stages = partial(_stage, display, timings)

@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError
 from parnidag._util.text import visible
 from parnidag._version import __version__
 from parnidag.cli import runs, saved
+from parnidag.cli.compiling import compile_
 from parnidag.cli.model import ModelOptions
 from parnidag.cli.options import OutputOptions, RunningOptions, SamplingOptions
 from parnidag.cli.process import INTERRUPTED, TERMINATED
@@ -44,6 +45,7 @@ app = App(
 
 for command in (runs.demo, runs.sample, runs.exact, saved.report, saved.effects, runs.scores, runs.simulate):
     app.command(command)
+app.command(compile_, name="compile")
 app.command(saved.compare, usage="Usage: parnidag compare [OPTIONS] RESULT...")
 
 

@@ -1,0 +1,112 @@
+"""The command that compiles beforehand what first runs would compile: for containers, clusters and lessons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from parnidag._util.text import number_of
+from parnidag.cli.screens import UsageError, say
+
+POLL_SECONDS = 0.05
+
+
+def compile_() -> int:
+    """Compile for this machine what runs need, so that the first run on each kind of table is as fast as later ones.
+
+    Otherwise code is compiled when it is first needed. It is kept in $PARNIDAG_CACHE_DIR, or else in the user's folder
+    for caches, by versions of parnidag, Python, NumPy and Numba and by kind of processor: another kind compiles anew.
+    """
+    from parnidag._util.cores import usable_cores
+    from parnidag.kernels.ahead import in_another_process
+    from parnidag.kernels.jit import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        raise UsageError("no folder for compiled code can be written; name one by PARNIDAG_CACHE_DIR")
+    began = time.perf_counter()
+    waiting, working, failed = list(enumerate(KINDS, 1)), dict[str, Any](), list[str]()
+    while waiting or working:
+        for kind in [kind for kind, process in working.items() if process.poll() is not None]:
+            if working.pop(kind).returncode != 0:
+                failed.append(kind)
+        if waiting and len(working) < usable_cores():
+            number, kind = waiting.pop(0)
+            say(f"compiling {number} of {len(KINDS)}, once on this machine: {kind}")
+            working[kind] = in_another_process(__name__, "compile_kind", kind)
+            if working[kind] is None:
+                raise UsageError("this Python cannot start another one to compile")
+        time.sleep(POLL_SECONDS)
+    if failed:
+        raise UsageError(f"could not compile for {' and '.join(failed)}; a run on such a table says why")
+    files = [path for path in folder.rglob("*") if path.suffix in (".nbi", ".nbc")]
+    size = sum(path.stat().st_size for path in files) / 1e6
+    say(f"{number_of(len(files), 'file')}, {size:.0f} MB, in {folder}, after {time.perf_counter() - began:.0f} s")
+    return 0
+
+
+def compile_kind(kind: str) -> None:
+    """Compile for one kind of table, by a short run on a small one."""
+    KINDS[kind]()
+
+
+def _numbers(nodes: int) -> Any:
+    from parnidag.simulation import simulate
+
+    return simulate(nodes, nodes, 60, seed=1).values
+
+
+def _run(table: Any, **settings: Any) -> None:
+    import warnings
+
+    from parnidag import sample
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = sample(table, draws=4, chains=2, seed=1, progress=False, **settings)
+        posterior.diagnostics()
+        posterior.summary()
+        posterior.consensus_graph()
+
+
+def _many() -> None:
+    _run(_numbers(24), tune=200, thin=20)
+
+
+def _few() -> None:
+    _run(_numbers(4))
+
+
+def _some() -> None:
+    from parnidag.samplers import Tempered
+
+    _run(_numbers(4), sampler=Tempered(), tune=20, thin=2)
+
+
+def _classes() -> None:
+    import numpy as np
+
+    for nodes, settings in ((4, {}), (24, {"tune": 100, "thin": 20})):
+        _run(np.digitize(_numbers(nodes), [-0.5, 0.7]), **settings)
+
+
+def _mixed() -> None:
+    import numpy as np
+    import pandas as pd
+
+    numbers = _numbers(5)
+    table = pd.DataFrame(numbers, columns=list("abcde"))
+    table["a"] = np.where(numbers[:, 0] > 0, "high", "low")
+    table.loc[:4, "b"] = np.nan
+    _run(table, tune=2000, thin=500)
+
+
+KINDS: dict[str, Callable[[], None]] = {
+    "numbers, 23 columns and more": _many,
+    "numbers, few columns": _few,
+    "numbers, 21 or 22 columns": _some,
+    "classes": _classes,
+    "numbers beside classes, empty cells": _mixed,
+}
+"""What is compiled, in this order: what takes longest comes first, and what stands on it last."""
