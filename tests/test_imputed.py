@@ -1,6 +1,7 @@
 """What is said of empty cells: by the law of the cells, from the same bits everywhere, in the words of the table."""
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import parnidag
 from parnidag import Data, EdgePrior, samplers, scores
 from parnidag.cells.filled import MOST_BLOCKS, EmptyCells, filled_of_chains, forget_draws, note_draw
 from parnidag.errors import ParnidagError
+from parnidag.results.posterior import Posterior
 from parnidag.target import Target
 
 
@@ -117,6 +119,15 @@ def test_diagnostics_speak_of_cells(usual):
     assert "drawn cells" in repr(found)
     # Another sum over all graphs would be refused.
     assert not any("parnidag.exact" in line for line in found.advice)
+
+
+def test_cells_that_have_not_settled_are_no_convergence(usual):
+    series = usual.record.cells_series.copy()
+    series[0, 2] += 10 * series[:, 2].std()
+    found = Posterior(replace(usual.record, cells_series=series)).diagnostics()
+    assert found.rhat_cells_max > 1.1
+    assert found.converged is False
+    assert any("drawn cells move slowly" in line for line in found.advice)
 
 
 def test_where_no_cell_was_empty_there_is_nothing_to_say():

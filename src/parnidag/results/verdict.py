@@ -31,6 +31,10 @@ TRUE_ERROR_LIMIT = 0.05
 ESS_LIMIT_PER_CHAIN = 50.0
 """With fewer effective draws of the log posterior a chain, R-hat itself is too noisy to be believed."""
 
+CELLS_RHAT_LIMIT = 1.1
+"""R-hat of summaries of drawn cells, up to two for each column. Runs whose edges agree had up to 1.02,
+those whose edges did not 1.13 and more."""
+
 HEIGHT_LIMIT = math.log(20.0)
 """A mode this far below another in log posterior has a twentieth of its weight, if both are equally wide."""
 
@@ -118,6 +122,12 @@ def _problems(record: RunRecord, figures: dict[str, Any], spread: Floats) -> tup
             advice.append(
                 f"the log posterior has not settled (R-hat {rhat}): raise tune, so that its climb is not kept"
             )
+    if (figures["rhat_cells_max"] or 0.0) > CELLS_RHAT_LIMIT:
+        problems.append(f"drawn cells have not settled (R-hat {shown(figures['rhat_cells_max'])})")
+        advice.append(
+            f"drawn cells move slowly, and graphs with them: run longer (draws={_more_draws(record)}); where yes or no "
+            "and ordered classes can pass for numbers, kind='continuous' takes them so, without drawing"
+        )
     return problems, advice
 
 
