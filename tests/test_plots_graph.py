@@ -1,13 +1,17 @@
 """The layered graph: arrows from parents to children, as wide and dark as they are probable, names in their boxes."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from plotting import boxes_of, exact, names_of, sampled, texts_of, upper
 
+import parnidag
 from parnidag import plots
 
 
@@ -58,6 +62,19 @@ def test_width_and_darkness_grow_with_probability():
     light = [np.dot(patch.get_edgecolor()[:3], [0.21, 0.72, 0.07]) for patch in ordered]
     assert all(a > b for a, b in pairwise(light))
     assert light[0] < 0.85  # the least probable still shows on white
+
+
+def test_pairs_of_open_direction_have_the_colour_of_the_report():
+    style = (Path(parnidag.__file__).parent / "report" / "style.css").read_text(encoding="utf-8")
+    purple = re.search(r"--unsettled: (#\w+)", style)[1]
+    matrix = np.array([[0, 0.55, 0.3], [0.45, 0, 0.85], [0.3, 0, 0]])
+    ax = plots.graph(exact(matrix))
+    _, arrows = nodes_and_arrows(ax, names_of(3))
+    assert {edge for edge, patch in arrows.items() if to_hex(patch.get_edgecolor()) == purple} == {
+        ("V1", "V2"),
+        ("V2", "V1"),
+    }
+    assert "direction open" in ax.get_title()
 
 
 def test_open_edges_carry_their_probability_and_sure_ones_do_not():

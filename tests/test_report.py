@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from made_results import HOSTILE, exact_result, flat_result, made_record, made_result
+from made_results import HOSTILE, bare_record, exact_result, flat_result, made_record, made_result
 from report_pages import Page, page_of
 
 from parnidag.errors import ParnidagError
@@ -41,6 +41,34 @@ def test_listed_edges_are_those_of_the_summary():
     by_chain = result.chain_probabilities
     for i, j, chains in zip(columns["parent"], columns["child"], columns["chains"], strict=True):
         np.testing.assert_allclose(chains, by_chain[:, i, j], atol=1e-4)
+
+
+def test_evidence_says_where_the_direction_is_open_and_where_chains_disagree():
+    names = list("ABC")
+    probabilities = np.array([[0, 0.5, 0.95], [0.5, 0, 0], [0, 0, 0]])
+    prior = np.full((3, 3), 0.05)
+    record = bare_record(
+        nodes=tuple(names), exact_probabilities=probabilities, log_evidence=-1.0, prior_probabilities=prior
+    )
+    said = {
+        tuple(row[:2]): dict(zip(page.data["columns"], row, strict=True))["evidence"]
+        for page in [page_of(Posterior(record))]
+        for row in page.data["edges"]
+    }
+    assert said == {(0, 2): "included", (0, 1): "direction open", (1, 0): "direction open"}
+    wrong = made_result(NAMES)
+    assert wrong.diagnostics().converged is False
+    data = page_of(wrong).data
+    place = data["columns"].index("evidence")
+    assert {row[place] for row in data["edges"]} == {"not converged"}
+
+
+def test_the_page_names_the_file_and_the_day():
+    made = made_result(NAMES)
+    made.record.settings.update(source="cells <1>.csv", date="2026-01-31")
+    page = page_of(made)
+    assert "cells <1>.csv, 2026-01-31" in page.text
+    assert "2026-01-31" in render_report(made, "Heading").split("</title>")[0]
 
 
 def test_classes_are_those_of_the_cpdags():

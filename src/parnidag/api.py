@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -475,11 +476,18 @@ def _posterior_of_answer(
         "chains": chains,
         "seed": seed,
         "cancellation": answer.cancellation,
+        **_origin(data),
     }
     sums = _kept_of(data, target)
     record = record_of_answer(target, answer, graphs, chains, settings, prior_of_edges(target), sums)
     settings["timings"] = {"exact": time.perf_counter() - began}
     return Posterior(record, None if sums else data)
+
+
+def _origin(data: Data) -> dict[str, Any]:
+    """Return what tells results apart later: the file of the table, and the day."""
+    named = {} if data.source is None else {"source": data.source}
+    return named | {"date": date.today().isoformat()}
 
 
 def _kept_of(data: Data, target: Target) -> dict[str, Any]:

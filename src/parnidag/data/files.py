@@ -92,6 +92,11 @@ def _readable(path: Path) -> Iterator[None]:
 # Text
 
 
+def file_name(table: object) -> str | None:
+    """Return the name of a table's file, without its folder; None if the table is no file."""
+    return Path(table).name if isinstance(table, str | os.PathLike) else None
+
+
 class TextForm(NamedTuple):
     """How a text file is written, and what its columns are called."""
 

@@ -19,6 +19,7 @@ from parnidag._util.text import did_you_mean, number_of, shorten
 from parnidag.data.autocorrelation import SURE, autocorrelation, dependent
 from parnidag.data.columns import Integers, Mask, checked_names, read_column
 from parnidag.data.edge_rules import EdgeRules
+from parnidag.data.files import file_name
 from parnidag.data.interventions import read_interventions
 from parnidag.data.kinds import MOST_LEVELS, look_at
 from parnidag.data.slices import TIME, UNIT, Frame, frame_of_array, frame_of_table, frame_of_wide
@@ -176,6 +177,7 @@ class Panel(Data):
         self.units, self.first_rows, self.gap_rows = series.units, series.first_rows, series.gap_rows
         mask = self._interventions(interventions, places.n_nodes)
         super().__init__(self._side_by_side(), missing=self._missing, kind=self._kind, interventions=mask)
+        self.source = file_name(table)
         self._warn()
 
     @classmethod

@@ -18,6 +18,7 @@ from parnidag.data.batches import streams, sum_up
 from parnidag.data.columns import Floats
 from parnidag.data.describing import as_html, describe_levels, describe_mixed, describe_numbers
 from parnidag.data.doubts import Doubted, doubts_of
+from parnidag.data.files import file_name
 from parnidag.data.gaps import cells_in_words, gaps_of
 from parnidag.data.interventions import read_later
 from parnidag.data.kept import Kept
@@ -83,6 +84,8 @@ class Data(Kept):
         Where columns were set, read-only; None if they never were.
     dropped_rows : int
         How many rows were left out for missing values.
+    source : str or None
+        The name of the file that was read; None if it was no file.
 
     Raises
     ------
@@ -103,6 +106,8 @@ class Data(Kept):
     >>> Data(rows, names=["dose", "response"], interventions={3: "dose"})
     Data(4 rows × 2 columns: dose, response; 1 node set in 1 row)
     """
+
+    source: str | None = None
 
     def __init__(
         self,
@@ -136,6 +141,8 @@ class Data(Kept):
         else:
             read = read_table(table, options.names, options.targets, wanted=options.wanted())
             self._take_rows(clean(read, options), options)
+        if not isinstance(table, Data):
+            self.source = file_name(table)
         self._check()
 
     @classmethod

@@ -222,7 +222,13 @@ def effect_matrix(
         for (row, column), value in np.ndenumerate(shown):
             if abs(value) >= 0.005 * most:
                 colour = "white" if abs(value) > 0.6 * most else "black"
-                text = f"{value:.2f}" if standardised or classes else f"{value:.2g}"
+                text = (
+                    f"{value:.2f}"
+                    if standardised or classes
+                    else f"{value:,.0f}"
+                    if abs(value) >= 100
+                    else f"{value:.2g}"
+                )
                 ax.text(column, row, text, ha="center", va="center", fontsize="small", color=colour)
     name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
     cut = f", the first {MOST_MAPPED} nodes" if len(posterior.nodes) > MOST_MAPPED else ""

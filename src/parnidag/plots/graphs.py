@@ -46,6 +46,8 @@ _FLATTEST = 2.0
 _SURE = 0.9
 _MOST_NUMBERS = 40
 """Edges below `_SURE` carry their probability as a number, unless there are more than this."""
+OPEN_DIRECTION = "#a64d79"
+"""Colour of a pair that is surely joined while neither direction is sure: that of the report."""
 EDGE_MAP = LinearSegmentedColormap.from_list("parnidag_edges", PROBABILITY_MAP(np.linspace(0.22, 0.86, 9)))
 """Colours of edges: those of probabilities without the palest, which would not show on white."""
 
@@ -53,7 +55,8 @@ EDGE_MAP = LinearSegmentedColormap.from_list("parnidag_edges", PROBABILITY_MAP(n
 def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = None) -> Axes:
     """Draw the graph of probable edges in layers, parents above their children.
 
-    The more probable an edge, the wider and darker its arrow. Numbers say by how many standard deviations one of the
+    The more probable an edge, the wider and darker its arrow; a pair that is surely joined, while neither direction is
+    sure, is purple, as in the report. Numbers say by how many standard deviations one of the
     parent raises (+) or lowers (−) the child, where the score has such coefficients (`Posterior.coefficients`); edges
     below 0.9 also carry their probability, p. Where there are more than 40 numbers of a kind, they are left out. It is
     a picture of the edges one by one, not one graph: both directions of an edge can be there, and cycles. Edges against
@@ -87,10 +90,12 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
     signs = coefficients.reindex(index=posterior.nodes, columns=posterior.nodes).to_numpy(float, na_value=np.nan)
     signed = int((shown & ~np.isnan(signs)).sum()) <= _MOST_NUMBERS
     numbered = int((probabilities[shown] < _SURE).sum()) <= _MOST_NUMBERS
+    either = probabilities + probabilities.T
+    open_pairs = shown & (either >= _SURE) & (np.maximum(probabilities, probabilities.T) < _SURE)
     for parent, child in np.argwhere(shown).tolist():
         probability, twofold = float(probabilities[parent, child]), bool(shown[child, parent])
         path = edge_path(layout, sizes, parent, child, twofold)
-        scaled.arrow(path, probability)
+        scaled.arrow(path, probability, OPEN_DIRECTION if open_pairs[parent, child] else None)
         known = signed and not np.isnan(signs[parent, child])
         said = [re.sub(r"\b0\.", ".", f"{signs[parent, child]:+.2f}")] if known else []
         said += [f"p {probability:.2f}" if said else f"{probability:.2f}"] if numbered and probability < _SURE else []
@@ -103,7 +108,8 @@ def graph(posterior: Posterior, *, threshold: float = 0.1, ax: Axes | None = Non
     ax.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]))  # y grows downwards: parents on top
     ax.set_aspect("equal", adjustable="box")
     ax.set_axis_off()
-    plain([ax.set_title(f"{number_of(int(shown.sum()), 'edge')}, probability ≥ {threshold:g}")])
+    title = f"{number_of(int(shown.sum()), 'edge')}, probability ≥ {threshold:g}"
+    plain([ax.set_title(title + "\npurple: joined, direction open" * bool(open_pairs.any()))])
     mappable = ScalarMappable(Normalize(0.0, 1.0), EDGE_MAP)
     ax.figure.colorbar(mappable, ax=ax, label="edge probability", shrink=0.6, aspect=25, fraction=0.04, pad=0.02)
     return ax
@@ -238,10 +244,9 @@ class _Scaled(Artist):
         self.set_zorder(0.5)
         self.set_in_layout(False)
 
-    def arrow(self, path: Path, probability: float) -> None:
-        patch = FancyArrowPatch(
-            path=path, arrowstyle="-|>", color=EDGE_MAP(probability), zorder=2 + probability, shrinkA=0, shrinkB=0
-        )
+    def arrow(self, path: Path, probability: float, colour: str | None = None) -> None:
+        drawn = colour or EDGE_MAP(probability)
+        patch = FancyArrowPatch(path=path, arrowstyle="-|>", color=drawn, zorder=2 + probability, shrinkA=0, shrinkB=0)
         patch.set_joinstyle("miter")
         patch.set_capstyle("butt")
         patch.set_in_layout(False)

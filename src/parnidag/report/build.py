@@ -35,12 +35,16 @@ COLUMN_HEADINGS = {
     "child": ("Child", "Where the edge ends"),
     "probability": ("Probability", "Share of the posterior that has the edge"),
     "coefficient": ("Direct effect", "Mean coefficient in standard deviations, where the edge is there: + raises"),
+    "evidence": (
+        "Evidence",
+        "included from a Bayes factor of 10, excluded up to 1/10; direction open: joined, but either way; "
+        "not converged: chains disagree, so nothing can be said",
+    ),
     "mcse": ("± error", "Monte-Carlo standard error of the probability"),
     "ess": ("Eff. draws", "Number of independent graphs that the probability is worth"),
     "rhat": ("R-hat", "Close to 1 when the chains agree"),
     "prior": ("Prior", "Probability of the edge before the data"),
     "bayes_factor": ("Bayes factor", "How many times the data raise the odds of the edge"),
-    "evidence": ("Evidence", "included from a Bayes factor of 10, excluded up to 1/10"),
 }
 
 
@@ -79,6 +83,7 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
     columns = [name for name in data["columns"] if name != "chains"]
     return {
         "title": heading,
+        "origin": _origin(settings),
         "version": __version__,
         "answer": answer(
             posterior.edge_probabilities.to_numpy(), settings.get("n_rows"), (settings.get("data") or {}).get("panel")
@@ -100,6 +105,12 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
         "column_rows": column_rows,
         "call": reproducing_call(settings, exact),
     }
+
+
+def _origin(settings: dict[str, Any]) -> str:
+    """Name the file of the table and the day of the run, as far as the result knows them."""
+    source = settings.get("source")
+    return ", ".join(str(part) for part in (source and shown_name(str(source)), settings.get("date")) if part)
 
 
 @cache

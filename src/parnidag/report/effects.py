@@ -52,6 +52,11 @@ def _effects(posterior: Posterior) -> Effects | ClassEffects | None:
         return None
 
 
+def _signed(value: float) -> str:
+    """Write an effect with its sign and two digits, a large one whole: never as a power of ten."""
+    return f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.2g}"
+
+
 def _note(found: Any, row: dict[Any, Any]) -> str:
     """Say on which edge it depends whether there is an effect, or which way it goes; nothing if neither is in doubt."""
     either_way = min(row["positive"], row["negative"]) >= DOUBT
@@ -63,5 +68,7 @@ def _note(found: Any, row: dict[Any, Any]) -> str:
     edge = edges.iloc[0]
     names = [shown_name(str(edge[end])) for end in ("parent", "child")]
     what = "the sign depends" if edge["with"] * edge["without"] < 0 else "it depends"
-    text = f"{what} on {names[0]} → {names[1]}: {edge['with']:+.2g} with that edge, {edge['without']:+.2g} without"
+    text = (
+        f"{what} on {names[0]} → {names[1]}: {_signed(edge['with'])} with that edge, {_signed(edge['without'])} without"
+    )
     return isolated(text, names)

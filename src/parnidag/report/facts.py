@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.integer[Any]]
+
+PRIORS_CHOICE = ("required", "forbidden", "not considered", "unknown")
+"""Classes of evidence that do not come from the chains."""
 
 FLOORS = (0.01, 0.02, 0.05, 0.1, 0.2)
 MOST_EDGES = 3000
@@ -136,15 +140,24 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
         "child": children.tolist(),
         "probability": [kept_digits(value) for value in table["probability"]],
     }
+    if "evidence" in table and (table["evidence"] != "unknown").any():
+        columns["evidence"] = _evidence(posterior, table["evidence"].to_numpy(), parents, children)
     for name in ("coefficient", *FIGURES):
         if table[name].notna().any():
             columns[name] = [figure(value) for value in table[name].to_numpy(float, na_value=np.nan).tolist()]
-    if "evidence" in table and (table["evidence"] != "unknown").any():
-        columns["evidence"] = [str(word) for word in table["evidence"]]
     by_chain = posterior.chain_probabilities
     if 1 < len(by_chain) <= MOST_CHAINS:
         columns["chains"] = np.round(by_chain[:, parents, children].T, 4).tolist()
     return {"columns": list(columns), "edges": [list(row) for row in zip(*columns.values(), strict=True)]}
+
+
+def _evidence(posterior: Posterior, words: NDArray[np.object_], parents: Places, children: Places) -> list[str]:
+    """Return the class of evidence of each edge; none but the prior's choices of a run that is not converged."""
+    turned = unsettled(posterior.edge_probabilities.to_numpy())[parents, children]
+    said = np.where(turned & (words == "included"), "direction open", words)
+    if posterior.diagnostics().converged is False:
+        said = np.where(np.isin(said, PRIORS_CHOICE), said, "not converged")
+    return [str(word) for word in said]
 
 
 def figure(value: float) -> float | str | None:

@@ -82,7 +82,7 @@ class Axes:
         middle = (LEFT + WIDTH - RIGHT) / 2
         parts.append(
             f'<text class="name" x="{middle:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{x_label}</text>'
-            f'<text class="name" transform="translate(11 {(TOP + base) / 2:.0f}) rotate(-90)" '
+            f'<text class="name" transform="translate(15 {(TOP + base) / 2:.0f}) rotate(-90)" '
             f'text-anchor="middle">{y_label}</text>'
         )
         return "".join([*parts, *marks, "</svg>"])

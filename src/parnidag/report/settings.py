@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parnidag._util.text import name_and_options
+from parnidag._util.text import name_and_options, short_number
 from parnidag._version import __version__
 from parnidag.results.learned import learned_in_words
 
@@ -117,7 +117,7 @@ def _version_rows(settings: dict[str, Any]) -> Rows:
 def _seconds(value: float) -> str:
     if value >= 120:
         return f"{value / 60:.1f} min"
-    return f"{value:.3g} s" if value >= 0.001 else "<0.001 s"
+    return f"{short_number(value)} s" if value >= 0.001 else "<0.001 s"
 
 
 def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -130,7 +130,9 @@ def column_table(settings: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def reproducing_call(settings: dict[str, Any], exact: bool) -> str:

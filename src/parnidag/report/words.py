@@ -152,7 +152,7 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
         listed.append(
             Reading(
                 "Effective draws per second",
-                f"{diagnostics.effective_draws_per_second:,.3g}",
+                short_number(diagnostics.effective_draws_per_second),
                 "Of the log posterior, for each second of computing time of the chains alone, without the search "
                 "before them.",
             )

@@ -6,6 +6,9 @@ const layers = { edges: svg("g"), shares: svg("g", { "aria-hidden": "true" }), n
 const viewport = svg("g", { id: "viewport" }, layers.edges, layers.shares, layers.nodes);
 const BANDS = ["sure", "likely", "open", "faint", "unsettled"];
 const LABELLED_UP_TO = 70;
+const MOST_LABELS = 400;
+/** Half the size of a probability beside its line, in the units of the drawing. */
+const HALF_LABEL = { width: 15, height: 8 };
 
 canvas.append(
   svg("defs", {}, ...BANDS.map((name) =>
@@ -59,11 +62,28 @@ function drawMarks() {
   const marks = shownMarks();
   const elements = marks.map(elementOf);
   layers.edges.replaceChildren(...elements.reverse());
-  const shares = marks.length <= LABELLED_UP_TO ? elements.map((element) => element.share).filter(Boolean) : [];
+  const shares = marks.length <= MOST_LABELS ? elements.map((element) => element.share).filter(Boolean) : [];
+  declutter(shares, marks.length > LABELLED_UP_TO);
   layers.shares.replaceChildren(...shares);
   describeNodes(marks);
   countMarks(marks);
   paintEmphasis();
+}
+
+/** Leave a number away that would lie on a box or on a more probable one: it is there once its line is pointed at. */
+function declutter(shares, all) {
+  const taken = DATA.nodes.map((_, node) => {
+    const [x, y] = placeOf(node);
+    return { x, y, width: widthOf(node) / 2, height: BOX_HEIGHT / 2 };
+  });
+  const ordered = [...shares].sort((a, b) => b.mark.probability - a.mark.probability);
+  for (const share of ordered) {
+    const box = { x: Number(share.getAttribute("x")), y: Number(share.getAttribute("y")) - 4, ...HALF_LABEL };
+    const crowded = all || taken.some((other) => Math.abs(other.x - box.x) < other.width + box.width &&
+      Math.abs(other.y - box.y) < other.height + box.height);
+    share.classList.toggle("crowded", crowded);
+    if (!crowded) taken.push(box);
+  }
 }
 
 /** Tell screen readers what hangs on each node at this threshold. */

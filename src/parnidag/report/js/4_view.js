@@ -3,7 +3,6 @@
 const view = { x: 0, y: 0, k: 1, fit: 1 };
 const MOST_ZOOM = 4;
 const LARGEST_FIT = 1.3;
-const SMALLEST_READABLE = 0.62;
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 function placeView() {
@@ -11,8 +10,8 @@ function placeView() {
   canvas.classList.toggle("zoomed", view.k > view.fit * 1.02);
 }
 
-/** Give the stage a height that suits the drawing, then show all of it, or on a small screen as much as can be read. */
-function fitView(whole) {
+/** Give the stage a height that suits the drawing, then show all of it. */
+function fitView() {
   const width = stage.clientWidth;
   const wanted = ((EXTENT.height + 60) / (EXTENT.width + 60)) * width;
   const enough = (EXTENT.height + 70) * LARGEST_FIT;
@@ -20,10 +19,8 @@ function fitView(whole) {
   canvas.style.height = `${height}px`;
   view.fit = Math.min(width / (EXTENT.width + 60), height / (EXTENT.height + 60), LARGEST_FIT);
   view.k = view.fit;
-  const readable = !whole && width < 700 ? Math.max(view.fit, SMALLEST_READABLE) : view.fit;
-  view.k = readable;
   view.x = (width - EXTENT.width * view.k) / 2 - EXTENT.left * view.k;
-  view.y = readable > view.fit ? 24 - EXTENT.top * view.k : (height - EXTENT.height * view.k) / 2 - EXTENT.top * view.k;
+  view.y = (height - EXTENT.height * view.k) / 2 - EXTENT.top * view.k;
   placeView();
 }
 
@@ -166,7 +163,7 @@ canvas.addEventListener("keydown", (event) => {
     }
   } else if (event.key === "+" || event.key === "=") zoomBy(1.25);
   else if (event.key === "-") zoomBy(0.8);
-  else if (event.key === "0") fitView(true);
+  else if (event.key === "0") fitView();
   else if ((event.key === "Enter" || event.key === " ") && node) {
     change({ chosen: { node: Number(node.dataset.node) } });
     keepInView(Number(node.dataset.node));
@@ -181,4 +178,4 @@ canvas.addEventListener("focusin", (event) => {
 });
 byId("zoom-in").addEventListener("click", () => zoomBy(1.3));
 byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.3));
-byId("zoom-fit").addEventListener("click", () => fitView(true));
+byId("zoom-fit").addEventListener("click", () => fitView());

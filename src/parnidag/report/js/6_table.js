@@ -2,20 +2,20 @@
 
 const FIRST_ROWS = 50;
 const MORE_ROWS = 250;
-const EVIDENCE_ORDER = ["required", "included", "inconclusive", "excluded", "forbidden"];
+const EVIDENCE_ORDER = ["required", "included", "direction open", "inconclusive", "excluded", "forbidden"];
 const name = (edge, key) => DATA.nodes[edge[key]];
 
 const COLUMNS = [
   { key: "parent", value: (edge) => name(edge, "parent") },
   { key: "child", value: (edge) => name(edge, "child") },
   { key: "probability", number: true, format: formatProbability },
+  { key: "evidence", value: (edge) => (EVIDENCE_ORDER.indexOf(edge.evidence) + 1 || EVIDENCE_ORDER.length + 1) },
   { key: "coefficient", number: true, format: formatCoefficient },
   { key: "mcse", number: true, format: formatError },
   { key: "ess", number: true, format: formatWhole },
   { key: "rhat", number: true, format: formatRhat },
   { key: "prior", number: true, format: formatProbability },
   { key: "bayes_factor", number: true, format: formatFactor },
-  { key: "evidence", value: (edge) => (EVIDENCE_ORDER.indexOf(edge.evidence) + 1 || EVIDENCE_ORDER.length + 1) },
 ].filter(({ key }) => byId(`column-${key}`));
 const sorting = { key: "probability", direction: -1 };
 let rowsShown = FIRST_ROWS;
@@ -47,7 +47,7 @@ function meter(edge) {
 function tableRow(edge) {
   const cells = COLUMNS.map(({ key, number, format }) => {
     if (key === "parent" || key === "child") return html("td", { class: "name", title: name(edge, key) }, nameOf(edge[key]));
-    if (key === "evidence") return html("td", {}, html("span", { class: `tag ${edge.evidence}`, text: edge.evidence }));
+    if (key === "evidence") return html("td", {}, html("span", { class: `tag ${edge.evidence.replaceAll(" ", "-")}`, text: edge.evidence }));
     const cell = html("td", { class: number ? "number" : null });
     if (key === "probability") cell.append(meter(edge), html("span", { class: "share", text: format(edge[key]) }));
     else cell.append(format(edge[key]));

@@ -90,14 +90,14 @@ window.addEventListener("resize", () => {
   if (printing || window.innerWidth === lastWidth) return; // phones resize whenever their address bar hides
   lastWidth = window.innerWidth;
   window.clearTimeout(resized);
-  resized = window.setTimeout(() => { if (!printing) fitView(false); drawHeat(); }, 120);
+  resized = window.setTimeout(() => { if (!printing) fitView(); drawHeat(); }, 120);
 });
 
 nodeElements[0].setAttribute("tabindex", 0);
 for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
 drawMarks();
 fillTable();
-fitView(false);
+fitView();
 squeezeLabels();
 themeChanged();
 byId("live").textContent = "";
