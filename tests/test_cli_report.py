@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from datetime import date
 
 import numpy as np
 import pytest
@@ -167,3 +168,14 @@ def test_dropped_rows_are_counted(tmp_path, capsys):
     path.write_text("a,b\n" + rows + ",1.5\n2.5,\n")
     assert cli.run(["exact", str(path), "--missing", "drop"]) == 0
     assert "2 rows with missing values left out." in capsys.readouterr().out
+
+
+def test_results_know_their_file_and_day(files, monkeypatch):
+    monkeypatch.chdir(files)
+    settings = parnidag.load("free.nc").settings
+    assert settings["source"] == "data.csv"
+    chains = parnidag.samplers.MC3()
+    sampled = parnidag.sample("data.csv", sampler=chains, draws=10, thin=5, chains=2, seed=1, progress=False)
+    assert sampled.settings["source"] == "data.csv"
+    assert date.fromisoformat(sampled.settings["date"]) >= date.fromisoformat(settings["date"])
+    assert "source" not in parnidag.exact(parnidag.Data("data.csv").values).settings

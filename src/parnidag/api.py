@@ -383,9 +383,11 @@ def _result(data: Data, run: Run, output: Path | None, began: float) -> Posterio
     rows = None if run.target.cells is None else data.row_numbers()
     if output is not None:
         record = record_of_run(run, time.perf_counter() - began, truth, to_file=True, sums=sums, rows=rows)
+        record.settings.update(_origin(data))
         posterior = _written(record, data, output, said)
     if posterior is None:
         record = record_of_run(run, time.perf_counter() - began, truth, sums=sums, rows=rows)
+        record.settings.update(_origin(data))
         posterior = Posterior(record, None if sums else data)
     return _say(said, posterior)
 
