@@ -21,7 +21,8 @@ from scipy import stats
 
 from parnidag import samplers
 from parnidag.cells.columns import plain_number
-from parnidag.cells.sweep import draw_column, list_members, sweep
+from parnidag.cells.rescale import rescale_columns
+from parnidag.cells.sweep import draw_column, find_residuals, list_members, sweep
 from parnidag.kernels.random import random_state
 from parnidag.samplers.levels import draw_cells
 from parnidag.target import score_anew
@@ -118,7 +119,7 @@ def forgotten_sums(chain):
 
     def draw(value, parents, degree, rng):
         cells = completed.cells
-        sweep(cells.layout, completed.arrays, completed._by_column[value], cells.alpha_mu, parents, degree, rng)
+        sweep(cells.layout, completed.arrays, completed._by_column[value], cells.prior(value), parents, degree, rng)
 
     completed.draw = draw
 
@@ -128,22 +129,31 @@ def no_bounds(chain):
     chain.cells.cells.layout.high[:] = np.inf
 
 
-def no_intercepts(chain):
+def with_prior(chain, **wrong):
     completed = chain.cells
 
     def draw(value, parents, degree, rng):
         cells = completed.cells
-        sweep(cells.layout, completed.arrays, completed._by_column[value], 1e12, parents, degree, rng)
+        prior = cells.prior(value)._replace(**wrong)
+        sweep(cells.layout, completed.arrays, completed._by_column[value], prior, parents, degree, rng)
         completed._sum_up(False)
 
     completed.draw = draw
+
+
+def no_intercepts(chain):
+    with_prior(chain, alpha_mu=1e12)
+
+
+def wrong_scales_of_columns(chain):
+    with_prior(chain, alpha_w=ALPHA_W + 3.0)
 
 
 def test_graph_parameters_and_cells_have_their_joint_law():
     assert largest_z(from_prior(6000, 1), from_chain(8000, 2)) < 4.2
 
 
-@pytest.mark.parametrize("twin", [wrong_degrees_of_freedom, no_bounds, no_intercepts])
+@pytest.mark.parametrize("twin", [wrong_degrees_of_freedom, no_bounds, no_intercepts, wrong_scales_of_columns])
 def test_twins_of_the_joint_law_are_found_out(twin):
     assert largest_z(from_prior(6000, 1), from_chain(4000, 2, twin)) > 6
 
@@ -214,7 +224,6 @@ def test_a_sweep_is_its_slow_twin(number):
     chain = chain_of(target_of(z, gaps), 5, graph)
     completed, layout = chain.cells, chain.cells.cells.layout
     own, words = completed.arrays, random_state(9)
-    before = own.table.T.copy()
     completed.draw(0, chain.graph.parents, chain.graph.degree, words)
     drawn, intercepts, noise = own.drawn.copy(), own.intercepts.copy(), own.noise.copy()
     words[:] = random_state(9)
@@ -223,7 +232,10 @@ def test_a_sweep_is_its_slow_twin(number):
     list_members(layout, twin.arrays, chain.graph.parents, chain.graph.degree)
     for c in range(3):
         draw_column(twin.arrays, twin._by_column[0], alpha_mu, c, words)
+        find_residuals(twin.arrays, c)
+    rescale_columns(layout, twin.arrays, twin.cells.prior(0), words)
     np.testing.assert_array_equal(twin.arrays.noise, noise)
+    before = twin.arrays.table.T.copy()
     bounds = [
         [
             (layout.rows[cell], layout.low[layout.bound[cell]], layout.high[layout.bound[cell]])
@@ -281,4 +293,4 @@ def test_posteriors_of_graph_and_cells_are_calibrated():
 
 
 def test_a_twin_is_not_calibrated():
-    assert smallest_p(ranks(150, wrong_degrees_of_freedom)) < 1e-6
+    assert smallest_p(ranks(150, forgotten_sums)) < 1e-6

@@ -52,9 +52,10 @@ from parnidag.run.progress import Progress, make_progress
 from parnidag.run.run_file import Bundle, RunFile
 from parnidag.run.setup import first_logs, prepare, starts_from_searches, with_rungs
 from parnidag.run.signals import catching_signals, interruptibly
-from parnidag.samplers import PARNI, Tempered
+from parnidag.samplers import PARNI, Redraw, Tempered
 from parnidag.samplers.base import Sampler
 from parnidag.samplers.parni.ahead import compile_mixture_beside
+from parnidag.samplers.redraw import is_quick
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score, has_linear_parameters
 from parnidag.scores.custom import OwnScore
@@ -123,16 +124,17 @@ def sample(
         What is known of edges beforehand; by default `EdgePrior()`, every edge at odds weight 2/n. ``"paper"`` is
         `EdgePrior(h="paper")`, 1/n, which the score ``"paper"`` brings along wherever the prior says nothing of h.
     sampler
-        How chains walk: `samplers.PARNI()`, `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC`, `IterativeMCMC` or
-        `Tempered`. None: no chains where all graphs can be added up, as above; `Tempered()` where that takes too long
-        for 21 or 22 columns; else, and with `space`, `start`, `tune` or `thin`, `PARNI()`.
+        How chains walk: `samplers.PARNI()`, `ADR`, `MC3`, `REV`, `OrderMCMC`, `PartitionMCMC`, `IterativeMCMC`,
+        `Tempered` or `Redraw`. None: no chains where all graphs can be added up, as above; `Tempered()` where that
+        takes too long for 21 or 22 columns; `Redraw()` for up to 15 columns with cells that are not known; else, and
+        with `space`, `start`, `tune` or `thin`, `PARNI()`.
     space
         Which parents to consider: `space.iterative(data)`, `space.pc(data)`, an earlier `Posterior`, or any graph that
         `as_graph` reads, such as an adjacency matrix, a CPDAG, a networkx graph or a result of causal-learn. Of a graph
         both directions of every edge are considered. PARNI and REV look there first, and every other edge stays
         possible; order and partition MCMC sample the graphs of the space alone, iterative MCMC those of the space after
         it has grown. None: all parents up to 12 nodes, beyond that a PC skeleton grown by iterative expansion. ADR,
-        MC3 and Tempered have no space.
+        MC3, Tempered and Redraw have no space.
     start
         Where chains start. None: each at the best graph of a search of its own, from which PARNI drives every second
         one away by a likelihood that is almost flat (ADR and MC3 at the graph without edges, Tempered at random).
@@ -147,7 +149,8 @@ def sample(
         Iterations before the first draw, not kept; a quarter of ``draws * thin`` by default, so a fifth of the run.
     thin
         Iterations between stored draws. By default it grows with the number of nodes n: 20 n, at least 500 and at most
-        10,000; 100 n and at least 5000 for ADR, MC3 and REV, whose iterations try one change; 10 for Tempered.
+        10,000; 100 n and at least 5000 for ADR, MC3 and REV, whose iterations try one change; 10 for Tempered,
+        5 for Redraw.
     chains
         Independent chains; at least two are needed to judge convergence.
     seed
@@ -288,10 +291,15 @@ def _default_sampler(target: Target, is_for_parni: bool, saved: Bundle | None) -
     A space, a start and counts of iterations are meant for PARNI.
     """
     if saved is not None:
-        is_for_parni = json.loads(saved.facts["identity"]["sampler"])["name"] != "Tempered"
+        before = json.loads(saved.facts["identity"]["sampler"])["name"]
+        return next((one for one in (Tempered(), Redraw()) if one.name == before), PARNI())
+    if is_for_parni:
+        return PARNI()
+    if target.cells is not None and is_quick(target):
+        return Redraw()
     learns_odds = target.levels is not None and target.levels.shifts.size > 1  # tables for very many values
     few = not learns_odds and target.parents_only is None and tables_are_affordable(target)
-    return Tempered() if few and not is_for_parni else PARNI()
+    return Tempered() if few else PARNI()
 
 
 def _refuse_cells(target: Target, sampler: Sampler) -> None:

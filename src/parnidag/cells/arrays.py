@@ -39,6 +39,8 @@ class CellLayout(NamedTuple):
     """The row of each."""
     varies: Flags
     """Has a column latent cells? (columns)"""
+    cut: Floats
+    """Of a column of which one cut is all that is known, the cut; NaN for others (columns)."""
 
     @property
     def columns(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from parnidag.cells.arrays import CellArrays, CellLayout, make_arrays
 from parnidag.cells.columns import ANYTHING, KNOWN, ColumnCells
 from parnidag.cells.filled import EmptyCells, Meaning, note_draw
+from parnidag.cells.rescale import CellPrior
 from parnidag.cells.sums import add_up, fill_matrices, fill_table
 from parnidag.cells.sweep import between, sweep
 from parnidag.kernels.jit import entry
@@ -79,6 +80,10 @@ class GaussianCells:
         varying = float(self.layout.varies.sum())
         return float(7e-8 * self.layout.rows.size + 1e-10 * self.fixed.shape[1] * self.columns * varying)
 
+    def prior(self, value: int) -> CellPrior:
+        """Return the prior of parameters under one of the values that are learned."""
+        return CellPrior(float(self.alpha_mu), float(self.alpha_w[value]), float(self.scales[value]))
+
     def describe(self) -> dict[str, float]:
         """Return how many cells of the model's table are drawn, and their share, in a form that JSON can hold."""
         drawn = self.layout.rows.size + self.layout.empty_rows.size
@@ -146,7 +151,7 @@ class Completed:
     def draw(self, value: int, parents: Integers, degree: Integers, rng: RandomState) -> None:
         """Draw parameters and latent cells given a graph, under one of the learned values; then sum up anew."""
         cells = self.cells
-        sweep(cells.layout, self.arrays, self._by_column[value], cells.alpha_mu, parents, degree, rng)
+        sweep(cells.layout, self.arrays, self._by_column[value], cells.prior(value), parents, degree, rng)
         self._sum_up(False)
 
     def settle(self) -> None:
@@ -216,6 +221,7 @@ def lay_out(nodes: Sequence[ColumnCells]) -> CellLayout:
         first_empty=_ends([rows.size for rows in empty]),
         empty_rows=np.concatenate(empty),
         varies=varies,
+        cut=np.concatenate([[_only_cut(node)] * width for node, width in zip(nodes, widths, strict=True)]),
     )
 
 
@@ -232,6 +238,13 @@ def _empty_cells(nodes: Sequence[ColumnCells], layout: CellLayout) -> EmptyCells
         np.array([one if one > 0.0 else 1.0 for one in spread]),
         int(layout.varies.sum()),
     )
+
+
+def _only_cut(node: ColumnCells) -> float:
+    """Return the cut of a column if that is all that is known of its numbers."""
+    bounds = np.concatenate([node.low, node.high])
+    cuts = np.unique(bounds[np.isfinite(bounds)])
+    return float(cuts[0]) if cuts.size == 1 and (node.bound != KNOWN).all() else np.nan
 
 
 def _ends(sizes: Sequence[int] | Integers) -> Integers:

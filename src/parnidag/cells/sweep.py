@@ -4,10 +4,11 @@ The law is that of BGe: Z given the graph with coefficients, variances and means
 
     1. of every column c, given the columns that it depends on, σ²_c and β_c (`kernels.parameters`), and its intercept,
        Normal((Σ_r z_rc − Σ_i β_ic Σ_r z_ri) / (N + α_μ), σ²_c / (N + α_μ)): the prior mean counts as α_μ rows of zeros;
-    2. every latent cell from its law given these and all other cells: normal, with the precision
+    2. the scale of every column of yes or no, with its parameters (`cells.rescale`);
+    3. every latent cell from its law given these and all other cells: normal, with the precision
        1/σ²_c + Σ_d β²_cd/σ²_d over the columns d that depend on c, cut off where the cell has bounds.
 
-Both leave the joint law of parameters and cells as it is, and so the law of the cells given the graph. Columns of a
+All leave the joint law of parameters and cells as it is, and so the law of the cells given the graph. Columns of a
 node of classes depend on those of its parents and on those before them: by the chain rule that is the law of the block.
 An empty cell of such a node is one of its classes, with probability in proportion to the density at its vector.
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import math
 
 from parnidag.cells.arrays import CellArrays, CellLayout
+from parnidag.cells.rescale import CellPrior, rescale_columns
 from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.parameters import draw_node
 from parnidag.kernels.problem import ScoreTable
@@ -34,7 +36,7 @@ def sweep(
     layout: CellLayout,
     own: CellArrays,
     table: ScoreTable,
-    alpha_mu: float,
+    prior: CellPrior,
     parents: Integers,
     degree: Integers,
     rng: RandomState,
@@ -42,8 +44,9 @@ def sweep(
     """Draw parameters of every column, then every latent cell; `table` has a node for each column of the layout."""
     list_members(layout, own, parents, degree)
     for c in range(own.totals.size):
-        draw_column(own, table, alpha_mu, int64(c), rng)
+        draw_column(own, table, prior.alpha_mu, int64(c), rng)
         find_residuals(own, int64(c))
+    rescale_columns(layout, own, prior, rng)
     for c in range(own.totals.size):
         draw_numbers(layout, own, int64(c), rng)
     for j in range(layout.first_empty.size - 1):

@@ -56,6 +56,11 @@ def seconds_per_set(target: Target) -> float:
     return CALLED if isinstance(target.score, PythonScore) else COMPILED
 
 
+def seconds_of_a_sum(target: Target) -> float:
+    """Return about how long one sum over all graphs takes, scores of all parent sets and all, at one level."""
+    return count_sets(target) * seconds_per_set(target) + SECONDS_PER_TERM * 3.0**target.n_nodes
+
+
 def has_room(target: Target) -> bool:
     """Does this machine have the memory for the sums of all levels that matter, which the draws of graphs need?"""
     nodes = target.scored.size

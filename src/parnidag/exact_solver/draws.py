@@ -15,6 +15,7 @@ rounding and the alternating signs spoil belongs to states that are never met.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,12 +42,32 @@ def draw_graphs(solution: Solution, draws: int, seed: int | None) -> BoolArray:
 
 @entry
 def _draw(sets: SetSums, all_: Completions, rngs: Words) -> BoolArray:
-    """One DAG per random stream; all draws go forward a layer at a time, those in the same state together."""
+    n = np.int64(len(sets.sums))
+    graphs = np.zeros((len(rngs), n, n), dtype=np.bool_)
+    draw_layers(sets, all_, make_room(n), rngs, graphs)
+    return graphs
+
+
+class Room(NamedTuple):
+    """Working memory of draws."""
+
+    work: Work
+    upto: FloatArray
+
+
+@kernel
+def make_room(n: Int) -> Room:
+    size = np.int64(1) << n
+    return Room(make_work(size), np.empty(size))
+
+
+@kernel
+def draw_layers(sets: SetSums, all_: Completions, room: Room, rngs: Words, graphs: BoolArray) -> None:
+    """Write one DAG per random stream; all draws go forward a layer at a time, those in the same state together."""
     draws, n = len(rngs), len(sets.sums)
     everything = (np.int64(1) << n) - 1
-    work, upto = make_work(everything + 1), np.empty(everything + 1)
+    work, upto = room
     closed, below = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
-    graphs = np.zeros((draws, n, n), dtype=np.bool_)
     candidates: NodeSet = np.int64(0)
     count: Int = np.int64(0)
     for _ in range(n):
@@ -64,7 +85,6 @@ def _draw(sets: SetSums, all_: Completions, rngs: Words) -> BoolArray:
             layer = nth_subset(min(np.int64(place), count - 1), candidates)
             _draw_families(rngs[d], sets, layer, (closed[d], below[d]), work.products, graphs[d])
             closed[d], below[d] = closed[d] | layer, closed[d]
-    return graphs
 
 
 @kernel

@@ -111,7 +111,7 @@ def bounded(sets: SetSums) -> Completions:
 
 
 def add_up(sets: SetSums, completions: Completions, with_flow: bool = False) -> Solution:
-    cancellation = _sum_completions(completions)
+    cancellation = complete(completions)
     flow = np.zeros(sets.sums.shape if with_flow else (0, 0))
     expectations = _differentiate(completions, flow)
     # The diagonal holds the probability that a node has some parent set: 1 up to rounding. Dividing by it makes a
@@ -181,8 +181,8 @@ def count_terms(all_: Completions) -> float:
 
 
 @entry
-def _sum_completions(all_: Completions) -> float:
-    """Fill in r(U) for every set that is not negligible, and return the worst cancellation."""
+def complete(all_: Completions) -> float:
+    """Fill in r(U) for every set that is not negligible, and return the worst cancellation; draws need no more."""
     size = np.int64(all_.fraction.size)
     work = make_work(size)
     all_.fraction[size - 1], all_.exponent[size - 1] = 0.5, 1

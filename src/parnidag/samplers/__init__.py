@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from parnidag.samplers.order import IterativeMCMC, OrderMCMC
     from parnidag.samplers.parni.settings import PARNI
     from parnidag.samplers.partition import PartitionMCMC
+    from parnidag.samplers.redraw import Redraw
     from parnidag.samplers.rev import REV
     from parnidag.samplers.single_edge import ADR, MC3
     from parnidag.samplers.tempered import Tempered
 
-__all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC", "Tempered"]
+__all__ = ["ADR", "MC3", "PARNI", "REV", "IterativeMCMC", "OrderMCMC", "PartitionMCMC", "Redraw", "Tempered"]
 
 
 def __getattr__(name: str) -> object:

@@ -18,6 +18,7 @@ NAMES = {
     "partition": "partition.PartitionMCMC",
     "iterative": "order.IterativeMCMC",
     "tempered": "tempered.Tempered",
+    "redraw": "redraw.Redraw",
 }
 """Word, and home of the class."""
 
