@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from hypothesis import settings
-from slow_share import SHARE, TURN, of_this_turn, slow_turn
+from slow_share import DATE, SHARE, date_of_tests, of_this_turn
 
 # the same examples in every run; --hypothesis-profile explore looks for new ones
 settings.register_profile("fixed", derandomize=True)
@@ -22,22 +22,22 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes ten seconds or so, and other tests are near; see --slow")
     try:
-        os.environ[TURN] = str(slow_turn(os.environ, config.rootpath))  # for all processes of this run
+        os.environ[DATE] = date_of_tests(os.environ).isoformat()  # for all processes of this run, also past midnight
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
 
 
 def pytest_report_header(config):
     if config.getoption("--slow") == "some":
-        turn = int(os.environ[TURN])
-        return f"slow tests: share {turn + 1} of {SHARE} ({TURN}={turn} runs these again, --slow all runs all)"
+        date = os.environ[DATE]
+        return f"slow tests: the share of {date}, one of {SHARE} ({DATE}={date} runs these again, --slow all runs all)"
 
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--slow") == "all":
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
-    left_out = set(slow) - set(of_this_turn(slow, int(os.environ[TURN])))
+    left_out = set(slow) - set(of_this_turn(slow, date_of_tests(os.environ)))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 

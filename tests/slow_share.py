@@ -1,29 +1,26 @@
-"""Which of the slow tests run: a third of them, another one with every commit."""
+"""Which of the slow tests run: a third of them, another one every day."""
 
 from __future__ import annotations
 
 import datetime
-import subprocess
 
 SHARE = 3
 """One of so many slow tests runs unless all are asked for; any that is asked for alone."""
 
-TURN = "PARNIDAG_SLOW_TURN"
+DATE = "PARNIDAG_TEST_DATE"
 
 
-def slow_turn(environment, folder):
-    """Which share runs: as the environment says, or by the present commit, or outside of git by the date."""
-    told = environment.get(TURN)
-    if told is not None:
-        if told not in map(str, range(SHARE)):
-            raise ValueError(f"{TURN}={told!r}: it can be 0 to {SHARE - 1}")
-        return int(told)
+def date_of_tests(environment):
+    """The date whose share runs: as the environment says, or today's, wherever the sun stands."""
+    told = environment.get(DATE)
+    if told is None:
+        return datetime.datetime.now(datetime.UTC).date()
     try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return datetime.date.today().toordinal() % SHARE
-    return int(found.stdout, 16) % SHARE
+        return datetime.date.fromisoformat(told)
+    except ValueError:
+        raise ValueError(f"{DATE}={told!r}: it is a date such as 2026-01-31") from None
 
 
-def of_this_turn(slow, turn):
-    return slow[turn % min(SHARE, len(slow)) :: SHARE] if slow else []
+def of_this_turn(slow, date):
+    """Those whose turn it is: each has one within as many days as there are shares."""
+    return slow[date.toordinal() % min(SHARE, len(slow)) :: SHARE] if slow else []

@@ -1,5 +1,6 @@
 """Every slow test has its turn, and a run can be repeated."""
 
+import datetime
 import os
 import re
 import shutil
@@ -7,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from slow_share import SHARE, TURN, of_this_turn, slow_turn
+from slow_share import DATE, SHARE, date_of_tests, of_this_turn
 
 MADE = """
 import pytest
@@ -21,21 +21,22 @@ def test_fast(): pass
 """
 
 
-def collected(folder, *words, turn=0):
+def collected(folder, *words, date="2026-01-31"):
     """What pytest would run in a folder of made tests, and what it says."""
     for name in ("conftest.py", "slow_share.py"):
         shutil.copy(Path(__file__).parent / name, folder)
     (folder / "test_made.py").write_text(MADE)
-    environment = {**os.environ, TURN: str(turn), "PYTHONPATH": str(folder), "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, DATE: date, "PYTHONPATH": str(folder), "PYTEST_ADDOPTS": ""}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull, "--collect-only", *words]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     return set(re.findall(r"test_\w+\[\d\]|test_fast", done.stdout)), done.stdout + done.stderr
 
 
-def test_each_share_runs_in_its_turn(tmp_path):
-    shares = [collected(tmp_path, turn=turn) for turn in range(SHARE)]
-    for turn, (_, said) in enumerate(shares):
-        assert f"slow tests: share {turn + 1} of {SHARE} ({TURN}={turn} " in said
+def test_each_share_runs_within_as_many_days(tmp_path):
+    days = ["2026-01-31", "2026-02-01", "2026-02-02"]
+    shares = [collected(tmp_path, date=day) for day in days]
+    for day, (_, said) in zip(days, shares, strict=True):
+        assert f"slow tests: the share of {day}, one of {SHARE} ({DATE}={day} " in said
     names = [names for names, _ in shares]
     assert sorted(map(len, names)) == [3, 3, 4]
     assert set.intersection(*names) == {"test_fast"}
@@ -43,25 +44,17 @@ def test_each_share_runs_in_its_turn(tmp_path):
     assert everything == set.union(*names)
     assert len(everything) == 8
     assert "slow tests:" not in said
-    assert f"{TURN}='9'" in collected(tmp_path, turn=9)[1]
+    assert f"{DATE}='tomorrow'" in collected(tmp_path, date="tomorrow")[1]
 
 
 def test_one_that_is_asked_for_alone_runs():
-    assert all(of_this_turn(["it"], turn) == ["it"] for turn in range(SHARE))
-    assert of_this_turn([], 2) == []
+    days = [datetime.date(2026, 1, day) for day in range(1, 1 + SHARE)]
+    assert all(of_this_turn(["it"], day) == ["it"] for day in days)
+    assert of_this_turn([], days[0]) == []
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
-def test_the_commit_says_whose_turn_it_is(tmp_path, monkeypatch):
-    assert slow_turn({}, tmp_path) in range(SHARE)  # outside of git, by the date
-    for part in ("AUTHOR", "COMMITTER"):  # the same commits in every run of this test
-        for key, value in (("NAME", "a"), ("EMAIL", "a@b"), ("DATE", "2000-01-01T00:00:00Z")):
-            monkeypatch.setenv(f"GIT_{part}_{key}", value)
-    git = ["git", "-C", str(tmp_path), "-c", "commit.gpgsign=false"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    turns = set()
-    for number in range(12):
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", str(number)], check=True)
-        turns.add(slow_turn({}, tmp_path))
-    assert turns == set(range(SHARE))
-    assert slow_turn({TURN: "1"}, tmp_path) == 1
+def test_the_date_is_today_unless_it_is_told():
+    days = {datetime.datetime.now(datetime.UTC).date()}
+    found = date_of_tests({})
+    assert found in days | {datetime.datetime.now(datetime.UTC).date()}
+    assert date_of_tests({DATE: "2026-11-19"}) == datetime.date(2026, 11, 19)
