@@ -69,6 +69,9 @@ def test_forms_of_a_table_are_the_same_panel(tmp_path: Any) -> None:
         np.testing.assert_allclose(Panel(one, **options).values, expected.values, rtol=1e-12)
     side_by_side = Panel.from_wide(wide.set_axis([name.split(".")[0] + name[1:] for name in wide], axis=1), 20)
     np.testing.assert_array_equal(side_by_side.values, expected.values)
+    suffixed = wide.set_axis([name.replace(".0", "") for name in wide], axis=1)
+    with pytest.raises(ParnidagError, match=r"slices=10: a and a\.1 would be two variables, and look like one"):
+        Panel.from_wide(suffixed, 10)
     named = Panel.from_wide(wide, {name: [f"{name}.{week}" for week in range(20)] for name in NOW})
     assert named.names == expected.names
     np.testing.assert_array_equal(named.values, expected.values)

@@ -71,6 +71,18 @@ def frame_of_wide(table: object, slices: int | Mapping[str, Sequence[str]], stat
     return nw.maybe_reset_index(nw.concat(parts))
 
 
+def _refuse_later_times(variables: Sequence[str], count: int) -> None:
+    """Refuse v1 and v1.2 as two variables: they look like one, at two times, of a table cut at the wrong places."""
+    for name in variables:
+        stem, separator, number = name.rpartition(next((sign for sign in "._-" if sign in name), "."))
+        if separator and number.isdecimal() and stem in variables:
+            raise DataError(
+                f"slices={count}: {stem} and {name} would be two variables, and look like one at two times: is the "
+                "number of times right? If they are two, give a mapping from variables to their columns",
+                argument="slices",
+            )
+
+
 def _columns_of_variables(
     names: Sequence[str], slices: int | Mapping[str, Sequence[str]], static: Sequence[str]
 ) -> Mapping[str, Sequence[str]]:
@@ -85,6 +97,7 @@ def _columns_of_variables(
                 argument="slices",
             )
         size = len(rest) // count
+        _refuse_later_times(rest[:size], count)
         slices = {name: rest[place::size] for place, name in enumerate(rest[:size])}
     listed = [name for columns in slices.values() for name in columns] + list(static)
     unknown = [name for name in listed if name not in names]
