@@ -122,7 +122,7 @@ DISCRETE = Study(
     methods=tuple(LEARNERS),
     sizes={
         "quick": Size(100, 1, (500,), ("asia", "cancer", "earthquake", "survey"), 60.0),
-        "standard": Size(250, 1, (1000,), SMALL, 600.0),
+        "standard": Size(250, 1, (500, 1000, 10_000), SMALL, 600.0),
         "paper": Size(1000, 5, (500, 1000, 10_000), NETWORKS, 600.0),
     },
     tasks=tasks,
