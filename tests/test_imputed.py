@@ -14,6 +14,7 @@ import parnidag
 from parnidag import Data, EdgePrior, samplers, scores
 from parnidag.cells.filled import MOST_BLOCKS, EmptyCells, filled_of_chains, forget_draws, note_draw
 from parnidag.errors import ParnidagError
+from parnidag.report.words import readings
 from parnidag.results.posterior import Posterior
 from parnidag.target import Target
 
@@ -117,6 +118,8 @@ def test_diagnostics_speak_of_cells(usual):
     assert found.cells_share == usual.record.settings["cells"]["share"]
     assert found.rhat_cells_max is not None
     assert "drawn cells" in repr(found)
+    told = {reading.name: reading for reading in readings(found, 2)}["Largest R-hat of drawn cells"]
+    assert f"{found.cells_share:.0%}" in told.meaning
     # Another sum over all graphs would be refused.
     assert not any("parnidag.exact" in line for line in found.advice)
 

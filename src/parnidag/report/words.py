@@ -13,6 +13,7 @@ from parnidag._util.text import number_of, short_number
 from parnidag.report.facts import OPEN_FROM, SURE_FROM, left_open, unsettled
 from parnidag.report.names import isolated
 from parnidag.results.verdict import (
+    CELLS_RHAT_LIMIT,
     DISAGREEMENT_LIMIT,
     ESS_LIMIT_PER_CHAIN,
     RHAT_LIMIT,
@@ -148,6 +149,16 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
         ),
         Reading("Distinct graphs among the draws", shown(diagnostics.distinct_graphs, 0), _mass(diagnostics)),
     ]
+    if diagnostics.cells_share is not None:
+        listed.append(
+            Reading(
+                "Largest R-hat of drawn cells",
+                shown(diagnostics.rhat_cells_max, 3),
+                f"{diagnostics.cells_share:.0%} of the cells are drawn with the graphs: the mean of those in each "
+                f"column, and how far columns have to do with each other. Good below {CELLS_RHAT_LIMIT}.",
+                _below(diagnostics.rhat_cells_max, CELLS_RHAT_LIMIT),
+            )
+        )
     if diagnostics.effective_draws_per_second is not None:
         listed.append(
             Reading(
