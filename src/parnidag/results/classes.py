@@ -18,6 +18,9 @@ SPACED = "text-align:left;padding:.1em 1em .1em 0"
 class CpdagProbabilities:
     """How probable each edge of the equivalence class is: what data alone can tell.
 
+    The classes are those of observation. Where nodes were set by an experimenter the data tell more: a pair can be open
+    here and have a direction with certainty in `Posterior.edge_probabilities`.
+
     Attributes
     ----------
     compelled : data frame
