@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from parnidag._util.text import number_of
@@ -62,12 +64,10 @@ def _run(table: Any, **settings: Any) -> None:
 
     from parnidag import sample
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         posterior = sample(table, draws=4, chains=2, seed=1, progress=False, **settings)
-        posterior.diagnostics()
-        posterior.summary()
-        posterior.consensus_graph()
+        posterior.report(Path(folder) / "report.html")
 
 
 def _many() -> None:
