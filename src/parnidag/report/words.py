@@ -149,16 +149,7 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
         ),
         Reading("Distinct graphs among the draws", shown(diagnostics.distinct_graphs, 0), _mass(diagnostics)),
     ]
-    if diagnostics.cells_share is not None:
-        listed.append(
-            Reading(
-                "Largest R-hat of drawn cells",
-                shown(diagnostics.rhat_cells_max, 3),
-                f"{diagnostics.cells_share:.0%} of the cells are drawn with the graphs: the mean of those in each "
-                f"column, and how far columns have to do with each other. Good below {CELLS_RHAT_LIMIT}.",
-                _below(diagnostics.rhat_cells_max, CELLS_RHAT_LIMIT),
-            )
-        )
+    listed += _about_cells(diagnostics)
     if diagnostics.effective_draws_per_second is not None:
         listed.append(
             Reading(
@@ -169,6 +160,20 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
             )
         )
     return listed
+
+
+def _about_cells(diagnostics: Diagnostics) -> list[Reading]:
+    if diagnostics.cells_share is None:
+        return []
+    return [
+        Reading(
+            "Largest R-hat of drawn cells",
+            shown(diagnostics.rhat_cells_max, 3),
+            f"{diagnostics.cells_share:.0%} of the cells are drawn with the graphs: the mean of those in each column, "
+            f"and how far columns have to do with each other. Good below {CELLS_RHAT_LIMIT}.",
+            _below(diagnostics.rhat_cells_max, CELLS_RHAT_LIMIT),
+        )
+    ]
 
 
 def _mass(diagnostics: Diagnostics) -> str:
