@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from parnidag.results.packing import pack_graphs
 from parnidag.results.posterior import Posterior
-from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord
 
 BATCHES = 10
 

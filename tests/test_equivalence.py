@@ -10,7 +10,7 @@ from dags import all_dags
 
 from parnidag.graphs.adjacency import edge_codes
 from parnidag.graphs.equivalence import compelled_edges, cpdag, cpdag_codes
-from parnidag.results.record import pack_graphs
+from parnidag.results.packing import pack_graphs
 
 CLASSES = {3: 11, 4: 185, 5: 8782}
 """Number of equivalence classes of DAGs (OEIS A007984)."""

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parnidag.results import record as packing
-from parnidag.results.record import pack_store
+from parnidag.results import packing
+from parnidag.results.packing import pack_store
 from parnidag.run.draws import Block, MemoryStore
 from parnidag.run.run_file import RunFile
 

@@ -16,8 +16,9 @@ from parnidag.errors import ParnidagError
 from parnidag.results import datatree
 from parnidag.results import record as record_module
 from parnidag.results.convergence import edge_ess, edge_mcse, edge_rhat
+from parnidag.results.packing import pack_graphs
 from parnidag.results.posterior import Posterior
-from parnidag.results.record import RunRecord, pack_graphs
+from parnidag.results.record import RunRecord
 
 NODES = ("A", "B", "C", "D")
 EDGES = {("A", "B"): 0.95, ("A", "C"): 0.5, ("B", "C"): 0.2, ("B", "D"): 1.0, ("C", "D"): 0.03}

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parnidag.errors import ParnidagError
-from parnidag.results.record import RunRecord, pack_graphs, settings_json
+from parnidag.results.packing import pack_graphs
+from parnidag.results.record import RunRecord, settings_json
 
 FIELDS = {
     "nodes": ("A", "B", "C"),

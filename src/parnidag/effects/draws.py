@@ -16,7 +16,8 @@ from parnidag.effects.source import Scales, Source, scales_of
 from parnidag.errors import ParnidagError
 from parnidag.kernels.random import random_state
 from parnidag.kernels.types import Flags, Floats, Integers
-from parnidag.results.record import RunRecord, fingerprints, number_graphs
+from parnidag.results.packing import fingerprints, number_graphs
+from parnidag.results.record import RunRecord
 
 MOST_DRAWS = 20_000
 """Of longer runs so many draws are used, evenly spaced: more would hardly lower Monte-Carlo errors."""

@@ -16,7 +16,7 @@ import pandas as pd
 from parnidag.effects.draws import DrawnGraphs
 from parnidag.graphs.equivalence import compelled_edges
 from parnidag.kernels.types import Floats, Integers
-from parnidag.results.record import fingerprints, number_graphs
+from parnidag.results.packing import fingerprints, number_graphs
 
 MOST_NAMED = 3
 """Open edges that a reason names."""

@@ -49,7 +49,7 @@ def cpdag_codes(
     """Return the CPDAGs of many packed DAGs as edge codes, a reversible edge in both directions.
 
     The DAGs come as in `RunRecord`. The codes of one CPDAG follow those of the other, in no order within a CPDAG; the
-    second array says where each ends, for `record.pack_graphs` to find the unique ones.
+    second array says where each ends, for `packing.pack_graphs` to find the unique ones.
     """
     n = np.int32(n_nodes)
     reversible = ~compelled_edges(n_nodes, graph_offsets, graph_edges)

@@ -17,7 +17,8 @@ from parnidag.exact_solver.over_levels import Answer
 from parnidag.graphs.adjacency import codes_of_arcs, edge_codes
 from parnidag.kernels.declare import named
 from parnidag.results.learned import with_probabilities
-from parnidag.results.record import RunRecord, pack_graphs, pack_store
+from parnidag.results.packing import pack_graphs, pack_store
+from parnidag.results.record import RunRecord
 from parnidag.run.chain_log import ChainLog
 from parnidag.run.loop import Run
 from parnidag.target import Target

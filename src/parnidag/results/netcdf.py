@@ -23,8 +23,9 @@ from parnidag._util.files import PatientFile, replacing
 from parnidag._util.text import one_line
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
+from parnidag.results.packing import Deferred
 from parnidag.results.posterior import Posterior
-from parnidag.results.record import OPTIONAL, VARIABLES, Deferred, RunRecord, settings_json
+from parnidag.results.record import OPTIONAL, VARIABLES, RunRecord, settings_json
 
 FORMAT_VERSION = 1
 """Raised whenever an older parnidag could no longer read the file correctly."""

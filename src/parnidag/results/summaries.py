@@ -17,7 +17,8 @@ from parnidag._util.checks import whole
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency, adjacency_from_codes
 from parnidag.results.convergence import merge_rounding
-from parnidag.results.record import RunRecord, fingerprints, number_graphs
+from parnidag.results.packing import fingerprints, number_graphs
+from parnidag.results.record import RunRecord
 
 Floats = NDArray[np.float64]
 
