@@ -9,7 +9,16 @@ import sys
 import pytest
 from rich.console import Console
 
-from parnidag.run.progress import ChainStatus, LiveProgress, PlainProgress, Progress, duration, make_progress, rate
+from parnidag.run.progress import (
+    ChainStatus,
+    LiveProgress,
+    PlainProgress,
+    Progress,
+    duration,
+    make_progress,
+    notes_worded_by,
+    rate,
+)
 
 
 class Terminal(io.StringIO):
@@ -191,3 +200,12 @@ def test_rich_is_loaded_only_for_a_terminal():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_notes_can_be_put_into_other_words():
+    stream = io.StringIO()
+    progress = PlainProgress(1, stream, lambda: 0.0, delay=9.0)
+    with notes_worded_by(lambda note: note.replace("score='copula'", "--score copula")):
+        progress.note("ranks alone: score='copula'")
+    progress.note("ranks alone: score='copula'")
+    assert stream.getvalue() == "parnidag: ranks alone: --score copula\nparnidag: ranks alone: score='copula'\n"

@@ -105,7 +105,10 @@ def sample(
     score = model.chosen_score(table)
     seed = running.seed(sampling.seed)
     space, start = sampling.search_space(table, prior, score, seed), sampling.first_graphs()
-    with running.executor() as executor, warnings.catch_warnings(record=True) as caught:
+    from parnidag.run.progress import notes_worded_by
+
+    words = notes_worded_by(lambda note: in_option_words(note, table.names))
+    with running.executor() as executor, words, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", parnidag.StoppedWarning)
         posterior = parnidag.sample(
             table,

@@ -9,7 +9,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from parnidag._util.text import number_of
@@ -48,6 +49,24 @@ class ChainStatus(NamedTuple):
         if self.iterations_per_second <= 0:
             return None
         return max(0, self.total - self.iteration) / self.iterations_per_second
+
+
+_wording: ContextVar[Callable[[str], str] | None] = ContextVar("wording", default=None)
+
+
+@contextlib.contextmanager
+def notes_worded_by(words: Callable[[str], str]) -> Iterator[None]:
+    """Let notes pass through a function: the command line calls arguments by its own names."""
+    before = _wording.set(words)
+    try:
+        yield
+    finally:
+        _wording.reset(before)
+
+
+def worded(note: str) -> str:
+    words = _wording.get()
+    return note if words is None else words(note)
 
 
 class Progress:
@@ -121,7 +140,7 @@ class PlainProgress(Progress):
 
     def note(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # a log that went away must not end a run of hours
-            self._stream.write(f"parnidag: {text}\n")
+            self._stream.write(f"parnidag: {worded(text)}\n")
             self._stream.flush()
 
     def _due(self) -> bool:
@@ -189,7 +208,7 @@ class LiveProgress(Progress):
 
     def note(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):
-            self._console.print(text, markup=False, highlight=False)
+            self._console.print(worded(text), markup=False, highlight=False)
 
     def render(self, console: Console) -> RenderableType:
         """Draw the present state for a terminal of this size; the redrawing thread calls it."""
