@@ -58,8 +58,9 @@ class SamplingOptions:
 
     sampler: SamplerWord | None = None
     """The algorithm: PARNI-DAG; add-delete-reverse, plain structure MCMC or edge reversal; order, partition or
-    iterative MCMC, which sample a search space; tempered partitions, for up to 22 nodes. Default: none where all graphs
-    are added up; tempered where that takes too long for 21 or 22 nodes; else parni."""
+    iterative MCMC, which sample a search space; tempered partitions, for up to 22 nodes; sums over all graphs drawn
+    anew, for tables with empty cells or classes beside numbers. Default: none where all graphs are added up once;
+    tempered where that takes too long for 21 or 22 nodes; redraw for such tables of up to 15; else parni."""
 
     kernel: Literal["gibbs", "printed"] | None = None
     """PARNI's kernel: block Gibbs, or the paper's Algorithm 1 (corrected)."""
