@@ -99,7 +99,8 @@ def _mixed() -> None:
     table = pd.DataFrame(numbers, columns=list("abcde"))
     table["a"] = np.where(numbers[:, 0] > 0, "high", "low")
     table.loc[:4, "b"] = np.nan
-    _run(table, tune=2000, thin=500)
+    for settings in ({}, {"tune": 2000, "thin": 500}):
+        _run(table, **settings)
 
 
 KINDS: dict[str, Callable[[], None]] = {
