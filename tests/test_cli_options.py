@@ -120,8 +120,11 @@ def test_words_say_what_columns_are_and_which_are_nodes(tmp_path, calls):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "columns of dates or times: when ('2020-01-31'); turn them into numbers, such as days since the first"),
-        (["--drop", "when"], """leave them out: --drop '"patient, id"'"""),
+        (
+            ["--columns", "stage,when"],
+            "columns of dates or times: when ('2020-01-31'); turn them into numbers, such as",
+        ),
+        (["--columns", '"patient, id",stage'], """leave them out: --drop '"patient, id"'"""),
         (["--drop", "wen"], "error: --drop: 'wen' is no column; did you mean 'when'?"),
         (["--columns", "visits,weigth"], "error: --columns: 'weigth' is no column; did you mean 'weight'?"),
         (["--columns", "stage,visits", "--kind", "stage=ordinal"], "error: --kind: the order of the levels of stage"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -167,7 +169,8 @@ def test_columns_without_any_value(empty, library):
     table = library({"a": [1.0, 2.0, 4.0, 3.0], "hollow": empty})
     assert "missing values in hollow (4)" in refusal(table, missing="refuse")
     for missing in ("drop", "impute"):
-        assert "columns without any value: hollow" in refusal(table, missing=missing)
+        assert "columns without any value: hollow" in refusal(table, missing=missing)  # nothing else would be left
+        assert "columns without any value: hollow" in refusal(table, missing=missing, columns=["a", "hollow"])
 
 
 # --- refusals of columns ----------------------------------------------------------------------------------------------
@@ -187,7 +190,29 @@ def test_infinite_values_are_refused_with_columns_and_counts():
 def test_constant_columns_are_refused(value, shown):
     table = frame()
     table["pmek"] = value
-    assert f"constant columns: pmek ({shown});" in refusal(table)
+    for named in ({"columns": list(NAMES)}, {"kinds": {"pmek": "class"}}, {"interventions": np.zeros((40, 4), bool)}):
+        assert f"constant columns: pmek ({shown});" in refusal(table, **named)
+    assert f"constant columns: pmek ({shown});" in refusal(iter([table[:20], table[20:]]))
+
+
+def test_columns_that_can_be_no_node_are_left_out_and_named():
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(day) for day in range(40)]
+    odd = {"always": 3.5, "same": "x", "hollow": np.nan, "day": days, "stamp": pd.to_datetime(days)}
+    odd |= {"written": list(map(str, days)), "who": [f"patient {k}" for k in range(40)]}
+    table = pd.concat([pd.DataFrame(odd, index=range(40)), frame()], axis=1)
+    reasons = ["always 3.5", "always 'x'", "empty", *["dates or times"] * 3, "another text in almost every row"]
+    for held in (table, pl.from_pandas(table), pa.Table.from_pandas(table)):
+        data = Data(held)
+        assert data.left_out == dict(zip(odd, reasons, strict=True))
+        np.testing.assert_array_equal(data.values, example())
+        assert data.digest() == Data(frame()).digest()
+        assert (
+            "4 columns: 4 numbers; left out: always (always 3.5), same (always 'x'), hollow (empty)" in data.in_words()
+        )
+        assert Data(held, drop=list(odd)).left_out == {}
+    assert "columns of dates or times: day" in refusal(table, columns=["day", "plcg", "pmek"])
+    assert "another one in almost every row" in refusal(table[["who", "pmek"]])  # nothing would be left
+    assert Data(table, kinds={"who": "class"}).names[0] == "who"
 
 
 def test_columns_that_vary_by_rounding_only_are_constant():

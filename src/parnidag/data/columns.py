@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from datetime import time as clock
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any, NamedTuple
@@ -24,7 +26,7 @@ MOST_COLUMNS = 50_000
 """Every matrix over the nodes would have 20 GB with more."""
 _PIECE = 1 << 16  # values of a column that are lists at a time
 # What pandas calls a column without a name, in a CSV file and in a Parquet file: almost always saved row names.
-_ROW_NAMES = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
+_ROW_NAMES = re.compile(r"\s*|Unnamed: \d+(\.\d+)?|__index_level_\d+__")
 _HALF = re.compile("[\ud800-\udfff]")  # a lone surrogate: no file can hold it
 
 
@@ -93,7 +95,8 @@ def _from_series(series: nw.Series[Any]) -> Column:
             return _from_text(series)
         if dtype == nw.Boolean:
             return _from_truth(series.fill_null(False).to_numpy(), series.is_null().to_numpy(), "Boolean")
-        raise UnreadableError("other", str(dtype))
+        is_time = dtype.is_temporal() and dtype != nw.Duration
+        raise UnreadableError("dates", str(series.drop_nulls()[0])) if is_time else UnreadableError("other", str(dtype))
     return _from_array(np.asarray(series.to_numpy()))
 
 
@@ -163,6 +166,8 @@ def _real_number(value: object) -> float:
     shown = f"{type(value).__name__}, for example {one_line(repr(value), 40)}"
     if isinstance(value, (bool, np.bool_, str)):
         raise UnreadableError("mixed", shown)
+    if isinstance(value, (date, clock)):
+        raise UnreadableError("dates", one_line(str(value), 40))
     if isinstance(value, (Real, Decimal)):
         try:
             return float(value)
@@ -205,11 +210,16 @@ def _coded(codes: Floats, levels: Sequence[Any], declared: bool, type_: str) -> 
     return Column(codes, Coding(labels, declared, type_))
 
 
+def is_row_name(name: str) -> bool:
+    """Is this what a column is called that has no name?"""
+    return _ROW_NAMES.fullmatch(name) is not None
+
+
 def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
     names = tuple(str(name) for name in given)
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{source}the table has {len(names)} columns, more than the {MOST_COLUMNS} that can be nodes")
-    row_names = [repr(name) for name in names if _ROW_NAMES.fullmatch(name)]
+    row_names = [repr(name) for name in names if is_row_name(name)]
     if row_names:
         raise DataError(
             f"{source}columns without a name ({shorten(row_names)}), which look like saved row names: "

@@ -20,7 +20,7 @@ import narwhals as nw
 
 from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import is_number_text, one_line, shorten
-from parnidag.data.columns import checked_names, refuse_duplicate_names
+from parnidag.data.columns import checked_names, is_row_name, refuse_duplicate_names
 from parnidag.errors import DataError
 
 STREAM_ABOVE = 10**9
@@ -167,7 +167,14 @@ def _text_form(path: Path) -> TextForm:
         text = (line.strip() if blank else line for line in chain([first], lines))
         records = csv.reader(text, delimiter=separator, skipinitialspace=blank)
         header, row = next(records), next(records, [])
+    header = [name or _name_of_pandas(place, header) for place, name in enumerate(header)]
     return TextForm(path, separator, header, _check_header(path, header, row, separator))
+
+
+def _name_of_pandas(place: int, header: list[str]) -> str:
+    """Return what pandas calls a column without a name."""
+    name = f"Unnamed: {place}"
+    return f"{name}.1" if name in header else name
 
 
 def _separator(header: str, suffix: str) -> str:
@@ -191,7 +198,8 @@ def _check_header(path: Path, header: list[str], row: list[str], separator: str)
             "(saved row names?) or name it in the header"
         )
     refuse_duplicate_names(header, source)
-    names = checked_names(map(unescaped, header), source)
+    names = tuple(map(unescaped, header))
+    checked_names((name for name in names if not is_row_name(name)), source)  # row names may be left out later
     if all(map(is_number_text, names)) and not all(name.strip().isdigit() for name in names):
         raise DataError(f"{source}the first line holds numbers ({shorten(names)}): it must hold the column names")
     return names

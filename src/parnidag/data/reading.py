@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -17,7 +19,15 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from parnidag._util.text import did_you_mean, one_line, shorten
-from parnidag.data.columns import Coding, Column, UnreadableError, checked_names, read_column, refuse_duplicate_names
+from parnidag.data.columns import (
+    Coding,
+    Column,
+    UnreadableError,
+    checked_names,
+    is_row_name,
+    read_column,
+    refuse_duplicate_names,
+)
 from parnidag.data.files import read_file
 from parnidag.data.notation import understood
 from parnidag.errors import DataError
@@ -36,6 +46,8 @@ class Wanted(NamedTuple):
     """Those whose text was told to be classes, whatever it looks like."""
     is_part: bool = False
     """Are there other batches of rows? Then numbers with a word among them may be classes."""
+    told: frozenset[str] | None = None
+    """Columns of which something was said. Others that can be no node are left out; None refuses them all."""
 
     def chosen(self, names: Sequence[str], aside: str | None) -> frozenset[str]:
         for argument, given in (("columns", self.columns or ()), ("drop", self.drop)):
@@ -63,6 +75,8 @@ class Table(NamedTuple):
     """The column that was asked to be kept apart; it is not among the others."""
     notes: tuple[str, ...] = ()
     """What should be known of how it was read."""
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """Columns that can be no node, and what they are."""
 
 
 def read_table(
@@ -106,12 +120,19 @@ def as_frame(table: object, source: str = "") -> nw.DataFrame[Any] | nw.Series[A
 def read_frame(
     frame: nw.DataFrame[Any], aside: str | None, source: str, fewest_rows: int, wanted: Wanted = EVERYTHING
 ) -> Table:
-    names = checked_names(frame.columns, source)
+    given = frame.columns
+    every = wanted.told is None and wanted.columns is None
+    named = [name for name in given if every or not is_row_name(str(name))]
+    names = checked_names(named if len(named) > 1 else given, source)
     chosen = wanted.chosen(names, aside)
     kept = [name for name in names if name in chosen]
     _check_shape(kept, aside, len(frame), fewest_rows, source)
-    columns = (column for name, column in zip(names, frame.iter_columns(), strict=True) if name in chosen)
-    return _assemble(kept, len(frame), columns, aside, wanted)
+    columns = (column for name, column in zip(given, frame.iter_columns(), strict=True) if str(name) in chosen)
+    table = _assemble(kept, len(frame), columns, aside, wanted)
+    if len(names) < len(given) and wanted.told is not None:
+        nameless = {"a column without a name": "row names that were saved"}
+        return table._replace(left_out={**nameless, **table.left_out})
+    return table
 
 
 def _from_array(
@@ -208,6 +229,8 @@ _REFUSALS = {
     ),
 }
 """What is wrong with columns, and what can be done; `names` are theirs, `first` is one of them."""
+_NO_NODES = {"dates": "dates or times", "names": "another text in almost every row"}
+"""What of these can be left out, in words."""
 
 
 def _assemble(
@@ -223,6 +246,7 @@ def _assemble(
     notes: list[str] = []
     apart: Column | None = None
     refused: dict[str, dict[str, str]] = {kind: {} for kind in _REFUSALS}
+    left_out: dict[str, str] = {}
     for name, column in zip(names, columns, strict=True):
         try:
             read = read_column(column)
@@ -232,13 +256,34 @@ def _assemble(
             read = understood(read, name in wanted.classes, wanted.is_part)
         except UnreadableError as refusal:
             refused[refusal.kind][name] = f"{name} ({refusal.detail})"
-            continue
-        if not any(refused.values()):
-            values[:, len(codings)] = read.values
-            codings.append(read.coding)
-            notes += [f"{name}: {read.note}"] if read.note else []
-    refuse_columns(refused)
-    return Table(nodes, values, tuple(codings), apart, tuple(notes))
+            if refusal.kind in _NO_NODES and wanted.told is not None and name not in wanted.told:
+                left_out[name] = _NO_NODES[refusal.kind]
+            read = Column(np.full(n_rows, np.nan))
+        else:
+            if wanted.told is not None and name not in wanted.told and (said := _says_nothing(read)):
+                left_out[name] = said
+        values[:, len(codings)] = read.values
+        codings.append(read.coding)
+        notes += [f"{name}: {read.note}"] if read.note else []
+    if len(nodes) < len(left_out) + 2:  # there would be no table: what is wrong is said of each column
+        left_out = {}
+    refuse_columns(
+        {kind: {name: said for name, said in found.items() if name not in left_out} for kind, found in refused.items()}
+    )
+    kept = [name not in left_out for name in nodes]
+    if left_out:
+        values, nodes = values[:, kept], tuple(compress(nodes, kept))
+    return Table(nodes, values, tuple(compress(codings, kept)), apart, tuple(notes), left_out)
+
+
+def _says_nothing(column: Column) -> str:
+    """Say what a column is that has the same value in all rows, or none; nothing if it varies."""
+    low, high = np.fmin.reduce(column.values, initial=np.nan), np.fmax.reduce(column.values, initial=np.nan)
+    if np.isnan(low):
+        return "empty"
+    if low < high:
+        return ""
+    return f"always {low:.6g}" if column.coding is None else f"always {column.coding.labels[int(low)]!r}"
 
 
 def refuse_columns(refused: Mapping[str, Mapping[str, str]]) -> None:

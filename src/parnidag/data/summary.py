@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +68,10 @@ class Options:
     def wanted(self, as_text: Iterable[str] = (), is_part: bool = False) -> Wanted:
         """Say which columns are read, and which are classes whatever their text looks like."""
         classes = {name for name, kind in self.kinds.items() if kind not in ("number", "count")}
-        return Wanted(self.columns, self.drop, frozenset(classes.union(as_text)), is_part)
+        # A part of a column does not tell what it holds, and masks of interventions have a place for each column.
+        may_leave_out = not is_part and self.columns is None and isinstance(self.interventions, str | None)
+        told = frozenset(self.kinds) if may_leave_out else None
+        return Wanted(self.columns, self.drop, frozenset(classes.union(as_text)), is_part, told)
 
     def in_batches(self) -> Options:
         """Give what is done about empty cells where rows are let go, and cannot be drawn."""
@@ -176,6 +180,7 @@ class Cleaned(NamedTuple):
     """Which rows of the table as given these are, None if all."""
     tally: Tally
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = MappingProxyType({})
 
 
 def clean(table: Table, options: Options) -> Cleaned:
@@ -183,7 +188,7 @@ def clean(table: Table, options: Options) -> Cleaned:
 
     Where empty cells are to be drawn, rows that hold nothing at all are left out.
     """
-    names, values, codings, targets, notes = table
+    names, values, codings, targets, notes, left_out = table
     intervened = read_interventions(options.interventions, names, len(values), targets)
     none, also_none = np.zeros((2, len(names)), np.int64)
     tally = Tally(len(values), len(values), none, also_none, spread_of(values))
@@ -202,7 +207,7 @@ def clean(table: Table, options: Options) -> Cleaned:
             intervened = intervened[kept] if intervened[kept].any() else None
     if tally.spread is not None and not np.isfinite(tally.spread).all():
         tally.infinite = sum(np.isinf(block).sum(axis=0) for block in row_blocks(values))
-    return Cleaned(names, values, codings, intervened, kept, tally, notes)
+    return Cleaned(names, values, codings, intervened, kept, tally, notes, left_out)
 
 
 def _usable_rows(values: Floats, missing: str) -> Mask:
@@ -292,7 +297,7 @@ class Summary:
 def summarise(table: Table, batch: int, options: Options) -> Summary:
     _refuse_like_labels(table.names, table.codings)
     columns = [levels.see_column(column, coding) for column, coding in zip(table.values.T, table.codings, strict=True)]
-    names, values, codings, intervened, _, tally, _ = clean(table, options.in_batches())
+    names, values, codings, intervened, _, tally, *_ = clean(table, options.in_batches())
     group_of_row, groups = group_by_targets(intervened, len(values), len(names))
     finite = not tally.infinite.any()
     codes = levels.follow_columns(values, codings, options.kind, columns) if finite else None

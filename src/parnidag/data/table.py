@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,9 @@ class Data(Kept):
         Where columns were set, read-only; None if they never were.
     dropped_rows : int
         How many rows were left out for missing values.
+    left_out : dict
+        Columns that can be no node, and what they are: dates, another text in almost every row, the same in all rows,
+        nothing at all, row names that were saved. Named in `columns` or `kinds` they are refused instead.
     source : str or None
         The name of the file that was read; None if it was no file.
 
@@ -108,6 +112,7 @@ class Data(Kept):
     """
 
     source: str | None = None
+    left_out: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -188,7 +193,8 @@ class Data(Kept):
         return data
 
     def _take_rows(self, table: Cleaned, options: Options) -> None:
-        self.names, self._values, codings, self._targets, self._kept, tally, self._notes = table
+        self.names, self._values, codings, self._targets, self._kept, tally, self._notes, left_out = table
+        self.left_out = {**self.left_out, **left_out}
         tally.refuse(self.names, options.missing)
         refuse_unknown(options.kinds, self.names)
         self.n_rows, self.dropped_rows = tally.n_rows, tally.dropped_rows
@@ -349,9 +355,10 @@ class Data(Kept):
         >>> Data(rows, names=["site", "dose"]).in_words()
         '2 columns: 1 number, 1 class (site); 1 of 8 cells is empty and is drawn along with the graphs'
         """
-        left_out = f"{number_of(self.dropped_rows, 'row')} left out for empty cells" if self.dropped_rows else ""
         columns = f"{number_of(self.n_nodes, 'column')}: {taken_for(self.names, self.kinds)}"
-        parts = [columns, cells_in_words(self.gaps), left_out]
+        rows = f"{number_of(self.dropped_rows, 'row')} left out for empty cells" if self.dropped_rows else ""
+        aside = shorten([f"{name} ({what})" for name, what in self.left_out.items()])
+        parts = [columns, f"left out: {aside}" if aside else "", cells_in_words(self.gaps), rows]
         return "; ".join(filter(None, parts))
 
     def digest(self) -> str:
