@@ -5,10 +5,14 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from judging import assert_same_run
 
 import parnidag
-from parnidag import EdgePrior, samplers, scores
+from parnidag import EdgePrior, api, samplers, scores
+from parnidag.cells.gaussian import GaussianCells
 from parnidag.errors import DataError, ParnidagError
+
+begin = GaussianCells.begin
 
 SHORT = {"draws": 40, "tune": 300, "thin": 20, "chains": 2, "seed": 3, "progress": False}
 
@@ -111,3 +115,42 @@ def test_hardly_any_empty_cell_hardly_changes_the_posterior():
     options = {"score": scores.BGe(alpha_w=8.0), "prior": EdgePrior(h=0.3), "seed": 1, "progress": False}
     drawn = parnidag.sample(table, draws=400, thin=100, **options)
     assert np.abs(np.asarray(drawn.edge_probabilities) - np.asarray(whole)).max() < 0.04
+
+
+# --- chains that disagree ---------------------------------------------------------------------------------------------
+
+
+def brief(**options):
+    return parnidag.sample(patients(), **{"draws": 8, "seed": 3, "progress": False, **options})
+
+
+def test_chains_of_a_default_run_that_disagree_go_on_from_where_they_stand(tmp_path):
+    alone, posterior = brief(sampler=samplers.Redraw()), brief()
+    assert alone.diagnostics().converged is False
+    assert posterior.settings["longer_after"] == alone.diagnostics().verdict
+    assert posterior.settings["thin"] == api.LONGER * alone.settings["thin"]
+    assert posterior.graphs.shape == alone.graphs.shape
+    starts = np.split(posterior.record.start_edges, posterior.record.start_offsets[1:-1])
+    last = [np.flatnonzero(alone.graph_at(chain, 7)) for chain in range(4)]
+    assert all(np.array_equal(start, end) for start, end in zip(starts, last, strict=True))
+    call = posterior.report(tmp_path / "report.html").read_text().split("parnidag.sample(")[1][:300]
+    assert "thin=" not in call
+    assert "sampler=" not in call
+
+
+def test_completed_tables_go_on_too_and_a_checkpoint_changes_nothing(tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(GaussianCells, "begin", lambda *given: begun.append(0) or begin(*given))
+    posterior = brief()
+    assert len(begun) == 5  # one for each chain of the first run, one that all share
+    kept = tmp_path / "run.ckpt"
+    with monkeypatch.context() as stopped:
+        stopped.setattr(api, "_further", lambda run: None)
+        brief(checkpoint=kept)
+    assert_same_run(brief(checkpoint=kept), posterior)
+    assert_same_run(brief(output=tmp_path / "posterior.nc"), posterior)
+
+
+def test_a_run_that_would_take_many_minutes_more_does_not_go_on(monkeypatch):
+    monkeypatch.setattr(api, "MOST_LONGER_SECONDS", 0.001)
+    assert "longer_after" not in brief().settings

@@ -177,9 +177,9 @@ def test_saved_results_answer_the_same(tmp_path):
 
 
 def test_tables_that_are_large_are_not_kept_but_asked_for(tmp_path, monkeypatch):
-    from parnidag.data import table as data_table
+    from parnidag.data import kept
 
-    monkeypatch.setattr(data_table, "MOST_KEPT_CELLS", 10)
+    monkeypatch.setattr(kept, "MOST_KEPT_CELLS", 10)
     data = Data(table_of(3), kind="discrete")
     posterior = parnidag.exact(data, draws=20, seed=1)
     assert len(posterior.intervene({"X0": 1}).summary())

@@ -158,7 +158,7 @@ def test_chains_that_disagree_go_on_as_ladders(by_chains, tmp_path):
     assert posterior.settings["sampler"]["rungs"] == api.LADDER.rungs
     assert posterior.settings["ladders_after"] == alone.diagnostics().verdict
     assert posterior.graphs.shape == alone.graphs.shape
-    assert {"rungs", "initialiser"} <= posterior.settings["timings"].keys()
+    assert {"going on", "initialiser"} <= posterior.settings["timings"].keys()
     # every ladder begins where a chain of the first run ended
     starts = np.split(posterior.record.start_edges, posterior.record.start_offsets[1:-1])
     last = [np.flatnonzero(alone.graph_at(chain, 99)) for chain in range(4)]
@@ -171,7 +171,7 @@ def test_chains_that_disagree_go_on_as_ladders(by_chains, tmp_path):
 def test_a_checkpoint_changes_nothing(by_chains, tmp_path, monkeypatch):
     kept = tmp_path / "run.ckpt"
     with monkeypatch.context() as stopped:  # before its ladders
-        stopped.setattr(api, "_worth_ladders", lambda run: None)
+        stopped.setattr(api, "_further", lambda run: None)
         default(DENSE, checkpoint=kept)
     resumed = default(DENSE, checkpoint=kept)
     assert_same_run(resumed, default(DENSE))

@@ -9,10 +9,11 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -50,7 +51,7 @@ from parnidag.run.plan import Plan
 from parnidag.run.pools import Executors
 from parnidag.run.progress import Progress, make_progress
 from parnidag.run.run_file import Bundle, RunFile
-from parnidag.run.setup import first_logs, prepare, starts_from_searches, with_rungs
+from parnidag.run.setup import first_logs, going_on, prepare, starts_from_searches
 from parnidag.run.signals import catching_signals, interruptibly
 from parnidag.samplers import PARNI, Redraw, Tempered
 from parnidag.samplers.base import Sampler
@@ -70,8 +71,12 @@ LADDER = PARNI(rungs=8)
 """What a default run whose chains disagree goes on with."""
 MOST_LADDER_NODES, MOST_LADDER_ITERATIONS = 100, 8e7
 """Beyond, that would take more than some three CPU minutes."""
-LADDER_KEY = 6
+SECOND_KEY = 6
 """Keeps the random numbers of the second run apart from those of the first."""
+LONGER = 4
+"""How many iterations a default run that draws cells, and whose chains disagree, goes on with for each it made,"""
+MOST_LONGER_SECONDS = 240.0
+"""in so much CPU time at most, by their number."""
 
 Warnings: TypeAlias = list[tuple[str, type[StoppedWarning]]]
 
@@ -107,7 +112,9 @@ def sample(
     Else chains of `samplers.PARNI()` walk. If they end in disagreement, each goes on from where it stands as the first
     rung of a ladder, `samplers.PARNI(rungs=8)`, which crosses from mode to mode, and the ladders are the result:
     ``settings["ladders_after"]`` is then the verdict on the chains before. That takes some ten times as long, and is
-    done up to 100 columns and 80 million iterations in all (4 chains of 1000 draws, up to 100 columns).
+    done up to 100 columns and 80 million iterations in all (4 chains of 1000 draws, up to 100 columns). Chains that
+    draw cells which are not known go on up to four times as long instead, in four CPU minutes at most, and what they
+    did before is forgotten: ``settings["longer_after"]``.
 
     Parameters
     ----------
@@ -247,36 +254,56 @@ def sample(
             writer = None if file is None else Checkpointer.of_run(file, setup, plan, this, by_default, display.note)
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
-            if by_default and (verdict := _worth_ladders(run)) is not None:
-                display.note("the chains disagree: each goes on as the first rung of a ladder, which crosses modes")
+            if by_default and (further := _further(run)) is not None:
+                display.note(f"the chains disagree: {further.how}")
                 again = stores.enter_context(closing(_draw_store(None, wanted, chains)))
-                run = _on_ladders(run, verdict, again, executor, display)
+                run = _go_on(run, further, again, executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
             return _result(table, run, wanted, began)
 
 
-def _worth_ladders(run: Run) -> str | None:
-    """Return the verdict on a default run if its chains disagree, and ladders would take minutes at most."""
-    iterations = run.plan.chains * run.plan.total * LADDER.graphs_of_a_chain
-    if run.interrupted or not isinstance(run.sampler, PARNI) or isinstance(run.target.score, OwnScore):
+class Further(NamedTuple):
+    """How a run goes on."""
+
+    sampler: Sampler
+    plan: Plan
+    how: str
+    after: str = ""
+    """The verdict on what was run before."""
+
+
+def _further(run: Run) -> Further | None:
+    """Say how a default run goes on if its chains disagree, and that takes minutes at most.
+
+    Chains that draw cells go on as they are: the rungs of a ladder would have to exchange their completed tables too.
+    """
+    sampler, plan, target = run.sampler, run.plan, run.target
+    if run.interrupted or not isinstance(sampler, PARNI | Redraw) or isinstance(target.score, OwnScore):
         return None
-    if run.target.cells is not None:  # rungs would have to exchange their completed tables too
-        return None
-    if run.target.n_nodes > MOST_LADDER_NODES or iterations > MOST_LADDER_ITERATIONS:
+    if target.cells is not None:
+        seconds = sampler.seconds_with_cells(target, plan.chains * plan.total)
+        times = min(LONGER, int(MOST_LONGER_SECONDS / seconds))
+        further = Further(sampler, replace(plan, thin=times * plan.thin), f"they go on {times} times as long")
+        affordable = times > 1
+    else:
+        iterations = plan.chains * plan.total * LADDER.graphs_of_a_chain
+        further = Further(LADDER, plan, "each goes on as the first rung of a ladder, which crosses modes")
+        affordable = target.n_nodes <= MOST_LADDER_NODES and iterations <= MOST_LADDER_ITERATIONS
+    if not affordable:
         return None
     found = Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics()
-    return found.verdict if found.converged is False else None
+    return further._replace(after=found.verdict) if found.converged is False else None
 
 
-def _on_ladders(first: Run, verdict: str, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
-    """Go on from where chains stand, every one of them on a ladder; if that is stopped, the first run is the result.
+def _go_on(first: Run, further: Further, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
+    """Go on from where chains stand; if that is stopped, the first run is the result.
 
     The chains begin where they disagree, so that their agreement, if it comes, means something.
     """
-    with timed(first.timings, "rungs"):
-        setup = interruptibly(partial(with_rungs, first.setup, LADDER, first.logs, verdict))
-        logs = interruptibly(partial(first_logs, setup, first.plan, LADDER_KEY))
-    second = Run(setup, first.plan, logs, store, None, first.timings)
+    with timed(first.timings, "going on"):
+        setup = interruptibly(partial(going_on, first.setup, further.sampler, first.logs, further.after))
+        logs = interruptibly(partial(first_logs, setup, further.plan, SECOND_KEY))
+    second = Run(setup, further.plan, logs, store, None, first.timings)
     try:
         second.execute(executor, display)
     except (KeyboardInterrupt, TerminatedError, WorkersLostError):

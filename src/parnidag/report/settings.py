@@ -146,7 +146,7 @@ def reproducing_call(settings: dict[str, Any], exact: bool) -> str:
     prior = _prior_call(dict(settings.get("prior") or {}))
     lines += prior
     sampler = dict(settings.get("sampler") or {})
-    by_default = "ladders_after" in settings  # and only by default
+    by_default = settings.keys() & {"ladders_after", "longer_after"} != set()  # and only by default
     if sampler and not by_default:
         lines.append(f"    sampler=samplers.{_made(sampler)},")
     space = dict(settings.get("space") or {})

@@ -78,7 +78,7 @@ def record_of_run(
             run.target.settings["learned"], run.setup.level_prior, _shares_of_levels(run.logs)
         )
     if run.setup.after:
-        settings["ladders_after"] = run.setup.after
+        settings["longer_after" if run.setup.completed else "ladders_after"] = run.setup.after
     return RunRecord(
         nodes=run.target.names,
         **packed,

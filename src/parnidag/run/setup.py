@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag.cells.choose import CompletedTable
 from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
@@ -45,7 +46,9 @@ class Setup:
     level_prior: Floats
     """And each level of what is learned along with the graph."""
     after: str = ""
-    """What is known of a first run that this one goes on from."""
+    """The verdict on a first run that this one goes on from."""
+    completed: tuple[CompletedTable, ...] = ()
+    """The tables that its chains had completed, if it had any."""
 
     def bundle(self) -> Bundle:
         """Return it as a checkpoint keeps it: without what the next call has, and without tables, which are filled."""
@@ -131,19 +134,22 @@ def prepare(
     return Setup(target, sampler, prepared, found, searched, space, given is not None, *priors)
 
 
-def with_rungs(setup: Setup, sampler: Sampler, logs: list[ChainLog], verdict: str) -> Setup:
-    """Return a set-up for ladders that go on from where chains stand, with all that was found for these."""
+def going_on(setup: Setup, sampler: Sampler, logs: list[ChainLog], verdict: str) -> Setup:
+    """Return a set-up for chains that go on from where others stand, with all that was found for these."""
     prepared = sampler.restored(setup.target, setup.prepared)
     starts = [np.asarray(log.chain.graph.position != ABSENT) for log in logs]
-    return replace(setup, sampler=sampler, prepared=prepared, starts=starts, after=verdict)
+    completed = tuple(log.chain.cells for log in logs if log.chain.cells is not None)
+    return replace(setup, sampler=sampler, prepared=prepared, starts=starts, after=verdict, completed=completed)
 
 
 def first_logs(setup: Setup, plan: Plan, *key: int) -> list[ChainLog]:
     """Set up the chains; a key gives them other random numbers than without one."""
     logs = []
+    cells = setup.target.cells
     for index, graph in enumerate(setup.starts):
-        cells = setup.target.cells
-        completed = None if cells is None else cells.begin(random_state(plan.seed, CELLS_KEY, index))
+        completed = setup.completed[index] if setup.completed else None
+        if completed is None and cells is not None:
+            completed = cells.begin(random_state(plan.seed, CELLS_KEY, index))
         chain = new_chain(setup.target, graph, plan.seed, index, cells=completed)
         chain.graph.rng[:] = random_state(plan.seed, index, *key)
         if not np.isfinite(chain.log_posterior):

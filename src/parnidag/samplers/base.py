@@ -32,6 +32,8 @@ STEPS_A_SWEEP = 1000
 """Iterations, of one tried change each, between draws of cells."""
 DEAR_SWEEP, MOST_SPACING = 4e-3, 10.0
 """Draws of cells that take longer, in seconds, come less often: ten times less at most."""
+SECONDS_A_STEP, SECONDS_BESIDE_A_SWEEP = 4e-6, 2e-4
+"""About what a chain that draws cells takes for an iteration, and for what goes with a draw of cells."""
 STEPS_A_NODE, FEWEST_STEPS = 100, 2000
 """Iterations between draws of the level: so many that the scores this takes are a small part of the work."""
 Stages = Callable[[str], AbstractContextManager[object]]
@@ -228,6 +230,12 @@ class Sampler:
     def steps_a_sweep(self, target: Target) -> int:
         """Return the iterations after which cells that are not known are drawn anew: more where that takes long."""
         return self.fewest_steps_a_sweep * sweep_spacing(target)
+
+    def seconds_with_cells(self, target: Target, iterations: int) -> float:
+        """Return about how much CPU time so many iterations of a run that draws cells take, by their number."""
+        assert target.cells is not None
+        sweep = SECONDS_BESIDE_A_SWEEP + target.cells.sweep_seconds
+        return iterations * (SECONDS_A_STEP + sweep / self.steps_a_sweep(target))
 
     def on_new_tables(self, chain: Chain) -> None:
         """Compute anew what the chain keeps of its tables, which are others than before."""

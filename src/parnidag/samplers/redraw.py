@@ -104,6 +104,10 @@ class Redraw(Sampler):
     def steps_a_sweep(self, target: Target) -> int:
         return iterations_a_sweep(target)
 
+    def seconds_with_cells(self, target: Target, iterations: int) -> float:
+        seconds = super().seconds_with_cells(target, iterations)
+        return seconds + iterations * seconds_of_a_sum(target) / iterations_a_sum(target)
+
     def totals(self, chain: Chain) -> dict[str, float]:
         return move_totals(MOVES, chain.own.tried, chain.own.accepted)
 
