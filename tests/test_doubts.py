@@ -109,6 +109,26 @@ def test_ranks_need_no_logarithms_and_gaps_are_passed_over():
     )
 
 
+def test_classes_that_others_determine_are_named_once_and_chance_is_no_cause():
+    rng = np.random.default_rng(3)
+    town = rng.choice(list("uvwxyz"), ROWS)
+    table = clean().assign(town=town, region=np.where(town < "w", "north", "south"), site=rng.choice(list("pq"), ROWS))
+    line = "classes that others determine (region by town): leave one of each pair out, such as drop=['region']"
+    assert line in Data(table).doubts()
+    assert line in Data(table.mask(rng.random(table.shape) < 0.1)).doubts()
+    other_name = Data(table.assign(region=[letter * 2 for letter in town])).doubts()
+    assert "region by town" in " ".join(other_name) or "town by region" in " ".join(other_name)
+    assert " by " not in " ".join(
+        Data(table.assign(region=np.where(rng.random(ROWS) < 0.02, "north", "south"))).doubts()
+    )
+    few = pd.DataFrame(
+        {name: rng.choice(list("ab"), 12, p=[0.9, 0.1]) for name in "klmnop"} | {"x": rng.normal(size=12)}
+    )
+    assert not any("determine" in doubt for doubt in Data(few).doubts())
+    table.loc[0, "region"] = "south" if table.region[0] == "north" else "north"
+    assert not any("determine" in doubt for doubt in Data(table).doubts())
+
+
 def test_what_is_told_is_no_longer_doubted():
     table = clean().assign(visits=np.random.default_rng(3).integers(0, 11, ROWS))
     assert Data(table, kinds={"visits": "count"}).doubts() == ()

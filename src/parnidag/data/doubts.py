@@ -13,6 +13,7 @@ import numpy as np
 
 from parnidag._util.text import shorten
 from parnidag.data.columns import Coding, Floats, Mask
+from parnidag.data.determined import determined
 from parnidag.data.kinds import CLASSES, MOST_LEVELS
 from parnidag.data.levels import SeenColumn
 
@@ -133,6 +134,17 @@ def _functions(table: Doubted) -> Iterator[str]:
     if of_many:
         shown = f"{shorten(of_many)}{' and maybe more' if len(of_many) == MOST_FUNCTIONS else ''}"
         yield f"{shown}: linear functions of many other columns, up to rounding: leave some of them out"
+
+
+def _functions_of_classes(table: Doubted) -> Iterator[str]:
+    """Find classes that other classes determine."""
+    columns = [j for j, kind in enumerate(table.kinds) if kind in CLASSES]
+    names = [table.names[j] for j in columns]
+    pairs = [(names[j], names[i]) for i, j in determined([table.values[:, j] for j in columns])]
+    if pairs:
+        shown = shorten([f"{name} by {other}" for name, other in pairs], MOST_FUNCTIONS)
+        dropped = [name for name, _ in pairs[:MOST_FUNCTIONS]]
+        yield f"classes that others determine ({shown}): leave one of each pair out, such as drop={dropped}"
 
 
 def _unexplained(correlation: Floats) -> Floats:
@@ -320,6 +332,7 @@ def _very_many_rows(table: Doubted) -> Iterator[str]:
 _CHECKS: tuple[Callable[[Doubted], Iterator[str]], ...] = (
     _signs_of_nothing,
     _functions,
+    _functions_of_classes,
     _row_numbers,
     _dates,
     _few_rows,
