@@ -10,7 +10,10 @@ from judging import assert_same_run
 import parnidag
 from parnidag import EdgePrior, api, samplers, scores
 from parnidag.cells.gaussian import GaussianCells
+from parnidag.data import Data
 from parnidag.errors import DataError, ParnidagError
+from parnidag.run import memory
+from parnidag.target import Target
 
 begin = GaussianCells.begin
 
@@ -93,6 +96,22 @@ def test_what_cannot_take_such_tables_says_what_can():
         parnidag.exact(patients())
     with pytest.raises(DataError, match=r"parnidag\.sample draws them"):
         parnidag.exact(patients(share=0.0))
+
+
+def test_classes_that_are_rather_names_are_refused_before_they_fill_the_memory():
+    table = patients(rows=3000).assign(gene=[f"g{k % 1200}" for k in range(3000)])
+    with pytest.raises(DataError, match=r"together, most of them gene \(1,200\), site \(3\).*drop=\['gene'\]"):
+        parnidag.sample(table, draws=1)
+
+
+def test_completed_tables_count_among_the_memory_of_a_run(monkeypatch):
+    target = Target.build(Data(patients()), scores.Copula(), EdgePrior())
+    alone = memory.memory_need(5, chains=2, score_bytes=0.0, searched=False, tuned=False).a_chain
+    need = memory.need_of(target, samplers.MC3(), 2)
+    assert need.a_chain > alone + 2 * 8 * 120 * target.cells.columns
+    monkeypatch.setattr(memory, "free_bytes", lambda: 1e4)
+    with pytest.raises(ParnidagError, match="of memory"):
+        parnidag.sample(patients(), draws=1)
 
 
 def test_effects_are_refused(usual):

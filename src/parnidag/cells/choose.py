@@ -35,6 +35,8 @@ BY_KIND: dict[str, Callable[[Floats, Flags], ColumnCells]] = {
     "class": unordered_class,
 }
 """How a column enters under `Copula`."""
+MOST_CONTRASTS = 1000
+"""Columns of the model that unordered classes may take, one for each level but the first."""
 
 
 def cells_of(data: Data, score: object) -> Cells | None:
@@ -50,6 +52,7 @@ def cells_of(data: Data, score: object) -> Cells | None:
         ess = [float(getattr(variant, "ess", 1.0)) for variant in score.variants(data.n_nodes)]
         return class_cells(found.codes, found.labels, ess)
     if isinstance(score, Copula):
+        _refuse_levels(data)
         nodes = [BY_KIND[kind](*column) for kind, column in zip(data.kinds, _columns(data), strict=True)]
     else:
         nodes = _plain(data, score)
@@ -105,3 +108,21 @@ def _refuse(data: Data, score: Copula | BGe | BDeu) -> None:
             "tied values under Copula) are not supported: use missing='drop', or kind= for the whole table"
         )
     data.require_rows("a table with cells that chains must draw")
+
+
+def _refuse_levels(data: Data) -> None:
+    """Refuse classes of so many levels that they are names rather than classes, and drawing cells would take hours."""
+    levels = {
+        name: len(data.level_names(j))
+        for j, (name, kind) in enumerate(zip(data.names, data.kinds, strict=True))
+        if kind == "class"
+    }
+    if sum(levels.values()) <= MOST_CONTRASTS:
+        return
+    most = sorted(levels, key=lambda name: -levels[name])[:3]
+    shown = ", ".join(f"{name} ({levels[name]:,})" for name in most)
+    raise DataError(
+        f"classes without order have {sum(levels.values()):,} levels together, most of them {shown}, and at most "
+        f"{MOST_CONTRASTS:,} can stand beside numbers: merge rare levels, or leave columns out",
+        remedy=f"drop={most[:1]}",
+    )

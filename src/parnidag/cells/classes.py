@@ -50,6 +50,11 @@ class ClassCells:
         """About how long one draw of the cells takes, by their number."""
         return 2.5e-6 * self.empty.rows.size
 
+    @property
+    def bytes_of_a_chain(self) -> float:
+        """How much memory a completed table takes."""
+        return 8.0 * (self.codes.size + self.empty.rows.size)
+
     def completed(self) -> CompletedClasses:
         """Return a table that is still to be completed."""
         classes = np.zeros(int((self.codes < 0).sum()), np.int64)

@@ -80,6 +80,11 @@ class GaussianCells:
         varying = float(self.layout.varies.sum())
         return float(7e-8 * self.layout.rows.size + 1e-10 * self.fixed.shape[1] * self.columns * varying)
 
+    @property
+    def bytes_of_a_chain(self) -> float:
+        """How much memory a completed table takes, with what its parents leave of it."""
+        return 8.0 * (2 * self.fixed.size + self.layout.rows.size + 3 * self.columns**2)
+
     def prior(self, value: int) -> CellPrior:
         """Return the prior of parameters under one of the values that are learned."""
         return CellPrior(float(self.alpha_mu), float(self.alpha_w[value]), float(self.scales[value]))

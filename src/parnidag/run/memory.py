@@ -8,7 +8,7 @@ fill them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parnidag._util.cores import usable_cores
 from parnidag._util.free_memory import KEPT_FREE, free_bytes
@@ -93,7 +93,7 @@ def batch_bytes(n_nodes: int) -> float:
 
 
 def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
-    return memory_need(
+    need = memory_need(
         target.n_nodes,
         chains=chains * sampler.graphs_of_a_chain,
         max_parents=target.max_parents,
@@ -101,11 +101,12 @@ def need_of(target: Target, sampler: Sampler, chains: int) -> Need:
         searched=sampler.default_space != "none",
         tuned=sampler.tunes,
     )
+    return need if target.cells is None else replace(need, a_chain=need.a_chain + target.cells.bytes_of_a_chain)
 
 
 def check_memory(target: Target, sampler: Sampler, chains: int) -> None:
     """Refuse a run that this machine has no memory for, before any time is spent on it."""
-    free = free_bytes() if target.n_nodes >= LARGE else None
+    free = free_bytes() if target.n_nodes >= LARGE or target.cells is not None else None
     need = need_of(target, sampler, chains)
     if free is None or need.total <= (1.0 - KEPT_FREE) * free:
         return
