@@ -13,7 +13,9 @@ from parnidag.errors import DataError, ParnidagError
 
 MISTAKES = [
     (["sampl"], "Unknown command"),
-    (["sample"], "DATA"),
+    (["sample"], "sample needs DATA: see parnidag sample --help"),
+    (["sample", "data.csv", "more.csv"], "sample has no use for more.csv: see parnidag sample --help"),
+    (["simulate"], "simulate needs --output: see parnidag simulate --help"),
     (["sample", "nowhere.csv"], "nowhere.csv: file not found"),
     (["sample", "."], "is a folder"),
     (["sample", "data.csv", "--bogus"], "--bogus"),

@@ -214,7 +214,7 @@ def test_lazy_table_that_fails_is_refused():
         ("a\n1\n2\n3\n", "check the separator"),
         ("a,b,a\n1,2,3\n4,6,5\n7,7,9\n", "duplicate column names: a (2 times)"),
         ("a,b\nr1,1,2\nr2,3,5\nr3,5,4\n", "first row has 3 fields, the header 2"),
-        ("a,b\n1,2\n3,4,5\n6,6\n", "not readable"),
+        ("a,b\n1,2\n3,4,5\n6,6\n", "line 3 has 3 cells where those before it have 2: put cells with a separator"),
         ("0.5,1.25\n1,2\n3,5\n4,4\n", "the first line holds numbers (0.5, 1.25)"),
         (b"\x89PNG\xff\xfe\x00\x01\x02", "UTF-8"),
         (b"a,b\n1,2\n\xe9,3\n5,6\n", "UTF-8"),

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 
 from cyclopts import App, CycloptsError
+from cyclopts.exceptions import UnusedCliTokensError
 
 from parnidag._util.text import visible
 from parnidag._version import __version__
@@ -63,7 +65,10 @@ def run(arguments: Sequence[str]) -> int:
         code = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except (CycloptsError, ParnidagError) as error:
+    except CycloptsError as error:
+        _fail(_misunderstood(error))
+        return USER_MISTAKE
+    except ParnidagError as error:
         _fail(error)
         return runs.WORKERS_LOST if isinstance(error, WorkersLostError) else USER_MISTAKE
     except BrokenPipeError:
@@ -89,6 +94,15 @@ def _make_help_fit() -> None:
 
     app.help_formatter = "plain"
     app.console = Console(file=sys.stdout, width=PIPE_WIDTH, color_system=None)
+
+
+def _misunderstood(error: CycloptsError) -> str:
+    """Say in the words of users what the parser could not make sense of."""
+    command = " ".join(error.command_chain or ())
+    if isinstance(error, UnusedCliTokensError):
+        return f"{command} has no use for {' '.join(error.unused_tokens or ())}: see parnidag {command} --help"
+    missing = r'^Command ".*" parameter (--\w+|[A-Z]\w*) requires an argument\.'
+    return re.sub(missing, rf"{command} needs \1: see parnidag {command} --help.", str(error))
 
 
 def _fail(error: Exception | str) -> None:

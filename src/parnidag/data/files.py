@@ -33,6 +33,8 @@ _EMPTY = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan
 """What pandas is to read as an empty cell. "None" is not among them: it may be a class, such as no treatment."""
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
+_RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+"""How pandas puts it."""
 _GLANCE = 1 << 16  # bytes that tell a text from something else, and how many rows it has
 _CELL = 8  # bytes of a number or a code
 
@@ -85,6 +87,10 @@ def _readable(path: Path) -> Iterator[None]:
     except MemoryError as error:
         raise DataError(f"{path}: the table needs more memory than there is") from error
     except Exception as error:  # each reader has errors of its own
+        if ragged := _RAGGED.search(str(error)):
+            expected, line, found = ragged.groups()
+            reason = f"line {line} has {found} cells where those before it have {expected}"
+            raise DataError(f"{path}: {reason}: put cells with a separator inside between quotes") from error
         raise DataError(f"{path}: not readable: {one_line(error) or type(error).__name__}") from error
 
 
