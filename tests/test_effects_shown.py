@@ -15,6 +15,7 @@ import parnidag
 from parnidag import plots, scores
 from parnidag.cli import app as cli
 from parnidag.report.build import render_report
+from parnidag.report.effects import three_digits
 
 mpl.use("Agg")
 NAMES = ["$rain$", "soil", "sun", "a name that is far too long for a plot"]
@@ -105,6 +106,7 @@ def test_the_report_has_a_section_on_effects(posterior):
     direct = posterior.coefficients(0.0, standardised=True).set_index(["parent", "child"])["mean"]
     for edge in data["edges"]:
         assert edge[place] == pytest.approx(direct[data["nodes"][edge[0]], data["nodes"][edge[1]]], rel=1e-3)
+    assert f">{three_digits(first[3])} … {three_digits(first[4])}<" in page
     assert "no hidden common causes" in page
 
 

@@ -45,7 +45,7 @@ def test_listed_edges_are_those_of_the_summary():
 
 def test_evidence_says_where_the_direction_is_open_and_where_chains_disagree():
     names = list("ABC")
-    probabilities = np.array([[0, 0.5, 0.95], [0.5, 0, 0], [0, 0, 0]])
+    probabilities = np.array([[0, 0.7, 0.95], [0.3, 0, 0], [0, 0, 0]])  # a Bayes factor of 8 the other way
     prior = np.full((3, 3), 0.05)
     record = bare_record(
         nodes=tuple(names), exact_probabilities=probabilities, log_evidence=-1.0, prior_probabilities=prior

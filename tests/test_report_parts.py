@@ -11,7 +11,7 @@ from report_pages import page_of
 import parnidag
 from parnidag.graphs.adjacency import topological_order
 from parnidag.report.build import render_report
-from parnidag.report.figures import TRACE_POINTS, figures, ticks, trace
+from parnidag.report.figures import TRACE_POINTS, WIDTH, figures, ticks, trace
 from parnidag.report.names import box_width, label, shown_name
 from parnidag.report.settings import reproducing_call
 from parnidag.report.words import banner, readings
@@ -78,6 +78,14 @@ def test_ticks_are_round_and_inside():
         found = ticks(low, high)
         assert 2 <= len(found) <= 6
         assert all(low - 1e-9 <= value <= high + 1e-9 for value in found)
+
+
+def test_no_tick_is_cut_off():
+    """A thousand draws end at the right edge: a digit is about six pixels wide."""
+    svg = trace(np.random.default_rng(0).normal(size=(2, 1000))).svg
+    places = re.findall(r'<text class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="middle">([^<]*)<', svg)
+    assert places[-1][1] == "1,000"
+    assert all(float(x) + 3.5 * len(text) <= WIDTH for x, text in places)
 
 
 # ── diagnostics and settings ──────────────────────────────────────────────────────────────────────────────────────────

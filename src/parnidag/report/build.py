@@ -15,6 +15,7 @@ from markupsafe import Markup
 from parnidag._util.files import write_atomically
 from parnidag._version import __version__
 from parnidag.errors import ParnidagError
+from parnidag.report.effects import three_digits
 from parnidag.report.facts import as_script, page_data
 from parnidag.report.figures import figures
 from parnidag.report.names import label, shown_name
@@ -96,6 +97,7 @@ def _page(posterior: Posterior, heading: str) -> dict[str, Any]:
         "columns": [(name, *COLUMN_HEADINGS[name]) for name in columns],
         "rows": [dict(zip(data["columns"], row, strict=True)) for row in data["edges"][:ROWS_WITHOUT_SCRIPT]],
         "time": time_view(posterior),
+        "number": three_digits,
         "figures": [(figure, Markup(figure.svg)) for figure in figures(record, edge_names)],
         "readings": readings(diagnostics, len(record.batch_iterations)),
         "chain_heads": chain_heads,

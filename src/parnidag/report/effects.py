@@ -52,6 +52,24 @@ def _effects(posterior: Posterior) -> Effects | ClassEffects | None:
         return None
 
 
+def three_digits(value: float) -> str:
+    """Write an effect with a true minus sign and three digits, a large one whole: a power of ten only if it is tiny.
+
+    Examples
+    --------
+    >>> three_digits(-1160.2), three_digits(0.5), three_digits(0.0), three_digits(2.5e-7)
+    ('−1,160', '0.500', '0', '2.50e-7')
+    """
+    size = abs(value)
+    if size >= 999.5:
+        text = f"{size:,.0f}"
+    elif 0 < size < 1e-4:
+        text = f"{size:.2e}".replace("e-0", "e-")
+    else:
+        text = f"{size:#.3g}" if size else "0"
+    return "−" * (value < 0) + text
+
+
 def _signed(value: float) -> str:
     """Write an effect with its sign and two digits, a large one whole: never as a power of ten."""
     return f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.2g}"

@@ -154,7 +154,7 @@ def edge_rows(posterior: Posterior, floor: float) -> dict[str, Any]:
 def _evidence(posterior: Posterior, words: NDArray[np.object_], parents: Places, children: Places) -> list[str]:
     """Return the class of evidence of each edge; none but the prior's choices of a run that is not converged."""
     turned = unsettled(posterior.edge_probabilities.to_numpy())[parents, children]
-    said = np.where(turned & (words == "included"), "direction open", words)
+    said = np.where(turned & np.isin(words, ("included", "inconclusive")), "direction open", words)
     if posterior.diagnostics().converged is False:
         said = np.where(np.isin(said, PRIORS_CHOICE), said, "not converged")
     return [str(word) for word in said]

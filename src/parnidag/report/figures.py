@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 450, 236
-LEFT, RIGHT, TOP, BOTTOM = 80, 14, 12, 40
+LEFT, RIGHT, TOP, BOTTOM = 80, 24, 12, 40
 
 TRACE_POINTS = 240
 """Points of a chain's trace: about one a pixel and a half."""

@@ -3,8 +3,15 @@
 const MOST_EFFECTS = 20;
 const chosenCause = byId("cause");
 
-const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(3))}`;
-const plainNumber = (value) => `${value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(3))}`;
+/** Three digits, a large number whole; as `three_digits` in report/effects.py. */
+function plainNumber(value) {
+  const size = Math.abs(value);
+  const text = size >= 999.5 ? Math.round(size).toLocaleString("en") : size === 0 ? "0" :
+    size < 1e-4 ? size.toExponential(2) : size.toPrecision(3);
+  return `${value < 0 ? "−" : ""}${text}`;
+}
+
+const signed = (value) => `${value > 0 ? "+" : ""}${plainNumber(value)}`;
 
 function effectRow([cause, effect, mean, low, high, positive, zero, negative, note]) {
   const number = (text) => html("td", { class: "number", text });
