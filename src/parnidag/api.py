@@ -355,7 +355,7 @@ def _exactly_if_affordable(
     if answer is None:
         return None
     display.note(f"{target.n_nodes} columns: all graphs were added up, which is exact")
-    return interruptibly(partial(_posterior_of_answer, data, target, answer, draws, chains, seed, began))
+    return interruptibly(partial(posterior_of_answer, data, target, answer, draws, chains, seed, began))
 
 
 def _plan(
@@ -497,12 +497,13 @@ def exact(
     target.check_nodes_apart("the exact sum")
     answer = add_up_levels(target)
     assert answer is not None
-    return _posterior_of_answer(table, target, answer, draws, 1, seed, began)
+    return posterior_of_answer(table, target, answer, draws, 1, seed, began)
 
 
-def _posterior_of_answer(
+def posterior_of_answer(
     data: Data, target: Target, answer: Answer, draws: int, chains: int, seed: int, began: float
 ) -> Posterior:
+    """Put the exact answer together with independent draws from it."""
     graphs = answer.draw(chains * draws, seed)
     settings = {
         "version": __version__,

@@ -103,6 +103,58 @@ def _mixed() -> None:
         _run(table, **settings)
 
 
+def compile_answers_beside() -> None:
+    """Let another process compile what answers take, while this one adds up graphs or samples them."""
+    from parnidag.effects.kernels import lay_out
+    from parnidag.kernels.ahead import compile_beside
+
+    compile_beside(lay_out, __name__, "compile_answers")
+
+
+def compile_answers() -> None:
+    """Compile what is asked of a sum over graphs: draws, and the report of a result made up, of three columns."""
+    from types import SimpleNamespace
+
+    import numpy as np
+
+    from parnidag import Data, EdgePrior
+    from parnidag.api import posterior_of_answer
+    from parnidag.exact_solver.draws import compile_draws
+    from parnidag.scores import BGe
+    from parnidag.target import Target
+
+    compile_draws()
+    data = Data(_numbers(3))
+    target = Target.build(data, BGe(), EdgePrior())
+    graphs = np.zeros((4, 3, 3), bool)
+    graphs[:, 0, 1] = graphs[1:, 0, 2] = True
+    levels = 1 if target.levels is None else target.levels.count
+    answer: Any = SimpleNamespace(
+        draw=lambda draws, seed: graphs,
+        edge_probabilities=graphs.mean(axis=0),
+        level_probabilities=np.full(levels, 1 / levels),
+        solutions=dict.fromkeys(range(min(levels, 2))),
+        log_total=0.0,
+        cancellation=0.0,
+    )
+    posterior = posterior_of_answer(data, target, answer, draws=2, chains=2, seed=1, began=0.0)
+    with TemporaryDirectory() as folder:
+        posterior.report(Path(folder) / "report.html")
+
+
+def compile_rest_beside() -> bool:
+    """Let a process that goes on after this one compile for every kind of table, if nothing has been; is it at it?"""
+    from parnidag.kernels.ahead import compile_beside
+    from parnidag.samplers.parni.mixture import advance_mixture
+
+    return compile_beside(advance_mixture, __name__, "compile_all")
+
+
+def compile_all() -> None:
+    for kind in KINDS:
+        compile_kind(kind)
+
+
 KINDS: dict[str, Callable[[], None]] = {
     "numbers, 23 columns and more": _many,
     "numbers, few columns": _few,

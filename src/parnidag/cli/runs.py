@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from parnidag._util.text import name_and_options, number_of, visible
+from parnidag.cli.compiling import compile_answers_beside, compile_rest_beside
 from parnidag.cli.model import MaybeWhole, ModelOptions, Whole
 from parnidag.cli.options import OutputOptions, RunningOptions, SamplingOptions
 from parnidag.cli.process import INTERRUPTED, TERMINATED
@@ -64,11 +65,14 @@ def demo(
 
     import parnidag
 
+    compile_answers_beside()
     table = parnidag.Data(truth.values, names=truth.names)
     posterior = parnidag.sample(table, draws=DEMO_DRAWS, seed=truth.seed)
     print_beside_truth(posterior.summary(0.0), truth)
     print_conclusion(posterior)
     deliver_report(posterior, path, open_, title="The demo garden")
+    if sys.stderr.isatty() and compile_rest_beside():
+        say("In the background, once on this machine: compiling what other tables need, for about a minute.")
     say("Your table:  parnidag sample your.csv -o posterior.nc --report report.html")
     return _exit_code(posterior)
 
@@ -101,6 +105,7 @@ def sample(
 
     import parnidag
 
+    compile_answers_beside()
     prior, sampler, table = model.prior(), sampling.algorithm(), model.data(data)
     score = model.chosen_score(table)
     seed = running.seed(sampling.seed)

@@ -204,7 +204,7 @@ def linear_draws(source: Source, graphs: DrawnGraphs, seed: int) -> LinearDraws:
         source.names,
         scales_of(source),
         graphs,
-        family_means[:, families.slots],
+        np.ascontiguousarray(family_means[:, families.slots]),  # one layout, so that one compiled function serves
         weights,
         start,
         drawn,

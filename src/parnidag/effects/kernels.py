@@ -41,11 +41,13 @@ def lay_out(n: int, offsets: Integers, codes: Codes) -> Laid:
     for graph in range(graphs):
         begin, end = offsets[graph], offsets[graph + 1]
         unpack(codes[begin:end], unpacked)
-        laid.parents[begin:end] = unpacked.parents[: end - begin]
+        for slot in range(end - begin):
+            laid.parents[begin + slot] = unpacked.parents[slot]
         for j in range(n + 1):
             laid.first[graph, j] = begin + unpacked.first_parent[j]
         known = sort_nodes(unpacked)
-        laid.order[graph] = unpacked.order
+        for place in range(n):
+            laid.order[graph, place] = unpacked.order[place]
         if known < n:
             laid.order[graph, n - 1] = -1
     return laid

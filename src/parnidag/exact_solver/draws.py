@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -38,6 +39,14 @@ def draw_graphs(solution: Solution, draws: int, seed: int | None) -> BoolArray:
         raise ParnidagError(f"draws must not be negative, got {draws}.")
     own = np.random.PCG64(seed).random_raw(4 * draws).reshape(draws, 4)
     return _draw(solution.sets, solution.completions, own)
+
+
+def compile_draws() -> None:
+    """Compile before there is anything to draw from: the types do not depend on the table."""
+    row, table = np.zeros(1), np.zeros((1, 1))
+    sums = Completions(table, row, row, row, row, np.zeros(1, np.int64))
+    arguments = SetSums(row, table, table, table), sums, np.zeros((1, 4), np.uint64)
+    _draw.compile(tuple(map(numba.typeof, arguments)))  # type: ignore[attr-defined]
 
 
 @entry

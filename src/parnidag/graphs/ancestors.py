@@ -67,13 +67,14 @@ def unpack(codes: Codes, unpacked: Unpacked) -> None:
     for j in range(n):
         unpacked.first_parent[j + 1] += unpacked.first_parent[j]
         unpacked.first_child[j + 1] += unpacked.first_child[j]
-    unpacked.waiting[:] = unpacked.first_parent[:n]
+        unpacked.waiting[j] = unpacked.first_parent[j]
     for place in range(codes.size):
         slot = unpacked.waiting[heads[place]]
         unpacked.parents[slot] = tails[place]
         unpacked.place[slot] = place
         unpacked.waiting[heads[place]] += 1
-    unpacked.waiting[:] = unpacked.first_child[:n]
+    for j in range(n):
+        unpacked.waiting[j] = unpacked.first_child[j]
     for place in range(codes.size):
         unpacked.children[unpacked.waiting[tails[place]]] = heads[place]
         unpacked.waiting[tails[place]] += 1

@@ -49,7 +49,8 @@ def separates(n: int, offsets: Integers, codes: Codes, one: Flags, other: Flags,
 @kernel
 def mark_ancestors(unpacked: Unpacked, of: Flags, above: Flags) -> None:
     """Mark the nodes of a set and all their ancestors."""
-    above[:] = of
+    for j in range(of.size):
+        above[j] = of[j]
     known = sort_nodes(unpacked)
     for step in range(known - 1, -1, -1):
         j = unpacked.order[step]

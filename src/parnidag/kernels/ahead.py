@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from numba.core import event
@@ -19,32 +18,26 @@ from numba.core import event
 from parnidag._util.cores import usable_cores
 from parnidag.kernels.inner import InnerFunction
 from parnidag.kernels.jit import cache_folder
+from parnidag.kernels.once import WAITING
 
-_UNDER_WAY: list[subprocess.Popen[bytes]] = []
+_STARTED: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
+"""What was asked of other processes; each once."""
 
 
 def is_kept(entry: Any) -> bool:
     """Is there compiled code of an entry in the on-disk cache, or none to be kept?"""
-    kept_in = getattr(getattr(entry, "_cache", None), "_cache_file", None)
-    return kept_in is None or Path(kept_in._index_path).exists()
+    index = getattr(entry, "index", None)
+    return index is None or index.exists()
 
 
-def compile_beside(entry: Any, module: str, function: str) -> None:
-    """Let another process call a function that compiles an entry, unless it is kept already."""
-    if (
-        not is_kept(entry)
-        and usable_cores() > 1
-        and not _UNDER_WAY
-        and (started := in_another_process(module, function))
-    ):
-        _UNDER_WAY.append(started)
-
-
-def await_compiled() -> None:
-    """Wait until the other process has compiled what it was asked for, if it was."""
-    for started in _UNDER_WAY:
-        started.wait()
-    _UNDER_WAY.clear()
+def compile_beside(entry: Any, module: str, function: str) -> bool:
+    """Let another process call a function that compiles an entry, unless it is kept already; return whether it does."""
+    call = module, function
+    if is_kept(entry) or usable_cores() < 2 or call in _STARTED:
+        return False
+    if started := in_another_process(*call):
+        _STARTED[call] = started
+    return started is not None
 
 
 def in_another_process(module: str, function: str, *arguments: str) -> subprocess.Popen[bytes] | None:
@@ -70,6 +63,9 @@ class _Teller(event.Listener):  # type: ignore[misc]
         self._tell, self._count = tell, 0
 
     def on_start(self, event: Any) -> None:
+        if event.kind == WAITING:
+            self._tell("another process compiles what comes next, once on this machine")
+            return
         compiled = event.data["dispatcher"]
         if not isinstance(compiled, InnerFunction) and compiled.py_func.__module__.startswith("parnidag."):
             self._count += 1
@@ -83,8 +79,10 @@ class _Teller(event.Listener):  # type: ignore[misc]
 def compilation_told(tell: Callable[[str], None]) -> Iterator[None]:
     """Say so, with a count, whenever this process compiles a function of this package."""
     teller = _Teller(tell)
-    event.register("numba:compile", teller)
+    for kind in ("numba:compile", WAITING):
+        event.register(kind, teller)
     try:
         yield
     finally:
-        event.unregister("numba:compile", teller)
+        for kind in ("numba:compile", WAITING):
+            event.unregister(kind, teller)

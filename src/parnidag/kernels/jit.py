@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parnidag.kernels.inner import InnerFunction
+from parnidag.kernels.once import EntryFunction
 from parnidag.kernels.source_digest import source_digest
 from parnidag.kernels.struct import FRAME_BYTES, register_struct
 
@@ -51,10 +52,14 @@ def leaf(function: _Function) -> _Function:
 
 
 def entry(function: _Function) -> _Function:
-    """Compile a function that Python calls, kept in the on-disk cache."""
+    """Compile a function that Python calls, kept in the on-disk cache; see `kernels.once`."""
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = EntryFunction(function)
     with cached_below() as cache:
-        compiled: _Function = numba.njit(nogil=True, error_model="numpy", cache=cache)(function)
-    return compiled
+        if cache:
+            compiled.enable_caching()
+    return cast(_Function, compiled)
 
 
 @contextlib.contextmanager

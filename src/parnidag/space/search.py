@@ -11,7 +11,7 @@ import numpy as np
 
 from parnidag._util.cores import side_by_side
 from parnidag.graphs.adjacency import Adjacency, random_topological_order
-from parnidag.kernels.jit import entry
+from parnidag.kernels.jit import entry, kernel
 from parnidag.kernels.random import RandomState, random_state
 from parnidag.kernels.types import Floats, Integers, int64
 from parnidag.tables.arrays import DrawArrays, TableArrays, draw_arrays, open_tables
@@ -118,18 +118,24 @@ def search_orders(
     run = open_order(walk)
     value_all(tables, run)
     top = run.total
-    best[:] = run.order
+    copy_order(run.order, best)
     for step in range(steps):
         run.temperature = hot ** (1.0 - (step + 1.0) / steps)
         order_step(rng, tables, run)
         if run.total > top:
             top = run.total
-            best[:] = run.order
-    run.order[:] = best
+            copy_order(run.order, best)
+    copy_order(best, run.order)
     for place in range(best.size):
         run.level[best[place]] = place
     value_all(tables, run)
     run.temperature = COLD
     for _ in range(greedy_steps):
         relocate(rng, tables, run)
-    best[:] = run.order
+    copy_order(run.order, best)
+
+
+@kernel
+def copy_order(order: Integers, into: Integers) -> None:
+    for place in range(order.size):
+        into[place] = order[place]

@@ -22,7 +22,6 @@ import numpy as np
 from parnidag._util.checks import number
 from parnidag.errors import ParnidagError
 from parnidag.graphs.adjacency import Adjacency
-from parnidag.kernels.ahead import await_compiled
 from parnidag.kernels.dag import ONE, Dag
 from parnidag.kernels.declare import keeps, named, opener
 from parnidag.kernels.jit import entry, kernel, leaf, make_frame
@@ -153,7 +152,6 @@ def advance_chain(target: Target, chain: Chain, steps: int) -> int:
         if weight > 0.0 and ((move.open and arrays is None) or (move.needs_tables and chain.tables is None)):
             raise RuntimeError(f"a move that this chain was not set up for: {move.name}")
     tables = no_tables() if chain.tables is None else chain.tables.arrays
-    await_compiled()
     return int(advance_mixture(chain.parts(target), tables, no_gaps(own), int64(steps)))
 
 
