@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import parnidag
-from benchmarks.curvature import suited_score
 from benchmarks.harness.task import Outcome
 from benchmarks.networks import MissingData
-from parnidag import scores
+from parnidag import Data, scores
 from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.equivalence import cpdag
 from parnidag.results.posterior import Posterior
+from parnidag.scores.base import Score
 
 Matrix = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -120,6 +120,12 @@ def judge(
         figures["coverage"] = coverage(found, truth)
     told = {"score": "Spline" if score is not None else "default", "converged": str(found.diagnostics().converged)}
     return Outcome(figures={**figures, **told, "cpu_seconds": seconds})
+
+
+def suited_score(values: Matrix) -> Score | None:
+    """Return the score that `Data.doubts` advises where relations look curved, and None, the default, elsewhere."""
+    advised = any("relations look curved" in line for line in Data(values).doubts())
+    return scores.Spline() if advised else None
 
 
 @functools.cache

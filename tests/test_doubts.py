@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import parnidag
-from parnidag.data import Data, doubts
+from parnidag.data import Data, curvature, doubts
+from parnidag.data.curvature import bends
 from parnidag.data.doubts import doubts_shown
 
 ROWS = 300
@@ -43,6 +44,11 @@ SPOILED = {
     "few rows": (lambda t: t[:4], "4 rows for 4 columns: probabilities rest on the prior"),
     "skew": (lambda t: t.assign(x=np.exp(2 * noise())), "x (skewness "),
     "an outlier": (lambda t: t.assign(x=np.concatenate([noise()[2:], [12.5, -13.0]])), "x (outliers, "),
+    "a parabola": (
+        lambda t: t.assign(x=np.cos(t.b) + noise(0.2)),
+        "x with b: relations look curved, which a score of straight lines sees in part, or with wrong directions: "
+        "score='spline'",
+    ),
     "labels alike": (
         lambda t: t.assign(site=np.where(t.a > 0, "Lund", np.where(t.b > 0, "lund ", "Oslo"))),
         "site has the levels 'Lund' and 'lund ', which differ in case or blanks",
@@ -159,3 +165,82 @@ def test_panels_know_that_their_rows_follow_each_other():
     series = pd.DataFrame({"x": np.convolve(noise(), np.ones(10), "same"), "y": noise(2.0)})
     assert any("autocorrelation" in line for line in Data(series).doubts())
     assert not any("autocorrelation" in line for line in parnidag.Panel(series, lags=2).doubts())
+
+
+# ── bends ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NOISES = {
+    "t": lambda rng, shape: rng.standard_t(3, shape),
+    "Laplace": lambda rng, shape: rng.laplace(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(-2, 2, shape),
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+}
+
+
+def straight(noise_of, rows, seed, nodes=12):
+    """Rows of a linear model with twenty edges and any noise."""
+    rng = np.random.default_rng(seed)
+    values = NOISES[noise_of](rng, (rows, nodes))
+    pairs = [(i, j) for j in range(nodes) for i in range(j)]
+    for k in sorted(rng.choice(len(pairs), 20, replace=False)):
+        i, j = pairs[k]
+        values[:, j] += rng.uniform(0.5, 1.5) * rng.choice([-1, 1]) * values[:, i]
+    return values
+
+
+def test_the_level_of_the_test_for_bends_is_kept_and_not_idle():
+    """At a level of 0.2 at most 35 of 100 straight tables may be called curved (a chance of 1 in 5000 for more)."""
+    assert 3 <= sum(bool(bends(straight("normal", 150, seed), level=0.2)) for seed in range(100)) <= 35
+
+
+@pytest.mark.parametrize("noise_of", NOISES)
+def test_straight_relations_do_not_look_curved_for_their_noise(noise_of):
+    assert sum(bool(bends(straight(noise_of, rows, seed))) for rows in (300, 2000) for seed in range(15)) <= 1
+
+
+def test_whoever_looks_from_columns_with_long_tails_sees_bends_that_are_none(monkeypatch):
+    tables = [straight("t", 2000, seed) for seed in range(10)]
+    monkeypatch.setattr(curvature, "TAILED", np.inf)
+    monkeypatch.setattr(curvature, "SKEWED", np.inf)
+    assert sum(bool(bends(table)) for table in tables) >= 5
+
+
+def test_levels_are_no_bends():
+    for seed in range(10):
+        values = straight("normal", 2000, seed)
+        levels = np.quantile(values, np.linspace(0, 1, 13)[1:-1], axis=0)
+        assert not bends((values[:, None] > levels).sum(axis=1).astype(float))
+
+
+def test_bends_are_found_where_they_are_and_the_most_bent_first():
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal((2000, 6))
+    values[:, 1] += np.sin(2 * values[:, 0])
+    values[:, 3] += values[:, 2] ** 2
+    found = bends(values * 1e200 + 3e200)
+    assert [(one.column, one.given) for one in found] == [(3, 2), (1, 0)]
+    assert found[0].share == pytest.approx(2 / 3, abs=0.1), "variance 2 of 3 is that of the square"
+    assert {one.column for one in bends(values[::20])} == {1, 3}, "a hundred rows are enough here"
+
+
+def test_only_rows_without_experiments_and_gaps_are_looked_at_and_no_series():
+    table = clean(400).assign(x=lambda t: t.a**2 + np.resize(noise(0.5), 400))
+    curved = "relations look curved"
+    set_rows = Data(
+        table.assign(b=lambda t: t.b.where(t.index < 200, 9.0)), interventions=dict.fromkeys(range(200, 400), "b")
+    )
+    assert curved in " ".join(set_rows.doubts())
+    straight_there = clean(400)
+    straight_there.loc[200:, "b"] = straight_there.loc[200:, "a"] ** 2
+    assert curved in " ".join(Data(straight_there).doubts())
+    assert Data(straight_there, interventions=dict.fromkeys(range(200, 400), "b")).doubts() == ()
+    table.loc[::9, "c"] = np.nan
+    assert any(line.endswith("score='spline', with missing='drop'") for line in Data(table).doubts())
+    assert curved not in " ".join(Data(table, kind="mixed").doubts())
+    assert curved not in " ".join(parnidag.Panel(table.drop(columns="c"), lags=1).doubts())
+
+
+def test_a_remedy_that_is_taken_is_not_advised_again():
+    data = Data(clean().assign(x=lambda t: np.cos(t.b) + noise(0.2)))
+    assert any("score='spline'" in line for line in doubts_shown(data.doubts(), parnidag.scores.BGe()))
+    assert not doubts_shown(data.doubts(), parnidag.scores.Spline())

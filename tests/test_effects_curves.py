@@ -10,8 +10,8 @@ from test_interventions_asked import only
 
 import parnidag
 from parnidag import Data, scores
+from parnidag._util.splines import curve_weights, curves
 from parnidag.effects import curves as effect_curves
-from parnidag.scores.spline import curve_weights, curves
 
 SCORE = scores.Spline(df=4, g=8.0, g_curve=0.3)
 PAIR = np.array([[0, 1], [0, 0]], bool)

@@ -15,10 +15,10 @@ from test_discrete_score import largest_change
 
 import parnidag
 from parnidag import EdgePrior, ParnidagError, scores
+from parnidag._util.splines import curves
 from parnidag.data import Data
 from parnidag.errors import DataError
 from parnidag.scores.by_name import NAMES, choose_score, named_score
-from parnidag.scores.spline import curves
 from parnidag.tables.all_sets import all_local_scores
 from parnidag.tables.build import build_tables
 from parnidag.target import Target

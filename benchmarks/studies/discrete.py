@@ -20,6 +20,8 @@ IMPORTING = 10.0
 COMPILING = 180.0
 """CPU seconds more until a process is ended: imports, and compiling once a machine, are not charged."""
 SMALL = ("asia", "cancer", "earthquake", "survey", "child", "insurance", "alarm")
+LARGE = tuple(name for name in NETWORKS if name not in SMALL)
+LARGER_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,14 @@ class Size:
     rows: tuple[int, ...]
     networks: tuple[str, ...]
     limit: float
+    larger: tuple[str, ...] = ()
+    """Networks that have their tables of `LARGER_ROWS` rows alone."""
+
+    def tables(self) -> list[tuple[str, int]]:
+        """List networks with numbers of rows."""
+        return [(network, rows) for network in self.networks for rows in self.rows] + [
+            (network, LARGER_ROWS) for network in self.larger
+        ]
 
 
 def run(network: str, rows: int, method: str, draws: int, seed: int, folder: str | None) -> Outcome:
@@ -50,8 +60,7 @@ def tasks(request: Request, size: Size) -> list[Task]:
             limit=limit + (COMPILING if method == "parnidag" else IMPORTING),
         )
         for k in range(request.replications or size.replications)
-        for network in size.networks
-        for rows in size.rows
+        for network, rows in size.tables()
         for method in request.chosen(tuple(LEARNERS))
     ]
 
@@ -122,7 +131,7 @@ DISCRETE = Study(
     methods=tuple(LEARNERS),
     sizes={
         "quick": Size(100, 1, (500,), ("asia", "cancer", "earthquake", "survey"), 60.0),
-        "standard": Size(250, 1, (500, 1000, 10_000), SMALL, 600.0),
+        "standard": Size(250, 1, (500, 1000, 10_000), SMALL, 600.0, LARGE),
         "paper": Size(1000, 5, (500, 1000, 10_000), NETWORKS, 600.0),
     },
     tasks=tasks,

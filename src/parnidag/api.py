@@ -339,7 +339,7 @@ def _refuse_cells(target: Target, sampler: Sampler) -> None:
 
 def _note_model(display: Progress, data: Data, score: Score | str | None, target: Target) -> None:
     """Say what columns are taken for, what is doubtful about them, and which score suits them."""
-    for line in (data.in_words(), *doubts_shown(data.doubts())):
+    for line in (data.in_words(), *doubts_shown(data.doubts(), target.score)):
         display.note(line)
     if score is None or isinstance(score, str):
         display.note(f"score: {target.score}")

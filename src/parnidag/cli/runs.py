@@ -23,6 +23,7 @@ from parnidag.cli.written import check_report, check_writable, deliver_report, d
 if TYPE_CHECKING:
     from parnidag.data.table import Data
     from parnidag.results.posterior import Posterior
+    from parnidag.scores.base import Score
 
 WORKERS_LOST = NOT_WRITTEN = 1
 
@@ -162,10 +163,9 @@ def exact(
     import parnidag
 
     prior, table = model.prior(), model.data(data)
-    if not results.quiet:
-        _describe_table(table)
     score = model.chosen_score(table)
     if not results.quiet:
+        _describe_table(table, score)
         _announce_long_sum(table.n_scored)
     posterior = parnidag.exact(table, score=score, prior=prior, draws=draws, seed=seed)
     results.deliver(posterior)
@@ -261,10 +261,10 @@ def simulate(
     return 0
 
 
-def _describe_table(table: Data) -> None:
+def _describe_table(table: Data, score: Score) -> None:
     from parnidag.data.doubts import doubts_shown
 
-    for line in (table.in_words(), *doubts_shown(table.doubts())):
+    for line in (table.in_words(), *doubts_shown(table.doubts(), score)):
         sys.stderr.write(f"parnidag: {visible(in_option_words(line, table.names))}\n")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from parnidag._util.text import shorten
 from parnidag.data.columns import Coding, Floats, Mask
+from parnidag.data.curvature import Bend, bends
 from parnidag.data.determined import determined
 from parnidag.data.kinds import CLASSES, MOST_LEVELS
 from parnidag.data.levels import SeenColumn
@@ -78,8 +79,13 @@ def doubts_of(table: Doubted) -> tuple[str, ...]:
         return tuple(line for check in _CHECKS for line in check(table))
 
 
-def doubts_shown(doubts: Sequence[str]) -> list[str]:
-    """Give the first few doubts as lines to be shown, and say how many more there are."""
+def doubts_shown(doubts: Sequence[str], score: object = None) -> list[str]:
+    """Give the first few doubts as lines to be shown, and say how many more there are.
+
+    Those whose remedy is the score in use are passed over.
+    """
+    in_use = f"score='{type(score).__name__.lower()}'"
+    doubts = [line for line in doubts if in_use not in line]
     more = len(doubts) - MOST_SHOWN
     rest = [f"note: {more} more, see Data.doubts()"] if more > 0 else []
     return [*(f"note: {line}" for line in doubts[:MOST_SHOWN]), *rest]
@@ -215,11 +221,28 @@ def _few_rows(table: Doubted) -> Iterator[str]:
 
 
 def _shape(table: Doubted) -> Iterator[str]:
-    """Find columns far from normal, unless only their ranks are used, as where numbers stand beside classes."""
+    """Find columns that bend with others, and those far from normal for no such reason.
+
+    Neither is a doubt where only ranks are used, as where numbers stand beside classes.
+    """
+    if table.kind == "mixed":
+        return
+    bent = _bends(table)
+    yield from _far_from_normal(table, {one.column for one in bent})
+    if bent:
+        listed = shorten([f"{table.names[one.column]} with {table.names[one.given]}" for one in bent], 3)
+        without_gaps = ", with missing='drop'" if np.isnan(table.values).any() else ""
+        yield (
+            f"{listed}: relations look curved, which a score of straight lines sees in part, or with wrong directions: "
+            f"score='spline'{without_gaps}"
+        )
+
+
+def _far_from_normal(table: Doubted, explained: set[int]) -> Iterator[str]:
     found = []
-    for j in [] if table.kind == "mixed" else table.numbers:
+    for j in table.numbers:
         column = table.known(j)
-        if len(column) < FEWEST_ROWS or np.ptp(column) == 0:
+        if len(column) < FEWEST_ROWS or np.ptp(column) == 0 or j in explained:
             continue
         scaled = (column - column.mean()) / (np.ptp(column) / 2)
         skewness = float((scaled**3).mean() / (scaled**2).mean() ** 1.5)
@@ -235,6 +258,20 @@ def _shape(table: Doubted) -> Iterator[str]:
             f"{listed}: far from normal, which a Gaussian score takes for structure; take logarithms, or let ranks "
             "alone count: score='copula'"
         )
+
+
+def _bends(table: Doubted) -> list[Bend]:
+    """Look for bends in complete rows in which nothing was set, if rows do not follow each other in time."""
+    resembling = {j for _, j in _autocorrelated(table)}
+    columns = [j for j in table.numbers if j not in resembling]
+    if table.in_order or not 1 < len(columns) <= MOST_COLUMNS:
+        return []
+    some = slice(None, None, -(-len(table.values) // MOST_ROWS))
+    rows = table.values[some][:, columns]
+    usable = ~np.isnan(rows).any(axis=1)
+    if table.targets is not None:
+        usable &= ~table.targets[some].any(axis=1)
+    return [one._replace(column=columns[one.column], given=columns[one.given]) for one in bends(rows[usable])]
 
 
 def _constant_where_set(table: Doubted) -> Iterator[str]:
@@ -260,10 +297,18 @@ def _constant_where_set(table: Doubted) -> Iterator[str]:
 
 
 def _row_order(table: Doubted) -> Iterator[str]:
+    found = [] if table.in_order or table.targets is not None else _autocorrelated(table)
+    if found:
+        largest = [f"{table.names[j]} {value:.2f}" for value, j in sorted(found, key=lambda one: -abs(one[0]))]
+        yield (
+            f"rows resemble the rows before them (autocorrelation of {shorten(largest, 3)}): if they follow each other "
+            "in time, use parnidag.Panel; if the table was only sorted, never mind"
+        )
+
+
+def _autocorrelated(table: Doubted) -> list[tuple[float, int]]:
+    """Find columns whose rows resemble the rows before them, with how much."""
     found = []
-    rows = min(len(table.values), MOST_ROWS)
-    if table.in_order or rows < FEWEST_ROWS or table.targets is not None:
-        return
     for j in table.numbers:
         column = table.known(j)
         if len(column) < FEWEST_ROWS or _numbers_rows(table, j):
@@ -274,13 +319,8 @@ def _row_order(table: Doubted) -> Iterator[str]:
         squares = float(clipped @ clipped)
         correlation = float(clipped[1:] @ clipped[:-1]) / squares if squares > 0 else 0.0
         if abs(correlation) > max(AUTOCORRELATED, SURE / np.sqrt(len(column))):
-            found.append((abs(correlation), f"{table.names[j]} {correlation:.2f}"))
-    if found:
-        listed = shorten([text for _, text in sorted(found, reverse=True)], 3)
-        yield (
-            f"rows resemble the rows before them (autocorrelation of {listed}): if they follow each other in time, use "
-            "parnidag.Panel; if the table was only sorted, never mind"
-        )
+            found.append((correlation, j))
+    return found
 
 
 def _many_levels(table: Doubted) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from parnidag._util.splines import curve_weights
 from parnidag.effects.draws import STREAM, DrawnGraphs
 from parnidag.effects.kernels import Laid
 from parnidag.effects.source import Source
@@ -20,7 +21,7 @@ from parnidag.kernels.parameters import draw_node
 from parnidag.kernels.problem import ScoreTable
 from parnidag.kernels.random import RandomState, normal, random_state
 from parnidag.kernels.types import Flags, Floats, Integers, float64, int64
-from parnidag.scores.spline import Spline, curve_weights
+from parnidag.scores.spline import Spline
 
 PAIRS = 100
 """Pairs of rows that are simulated for each draw."""
