@@ -123,13 +123,35 @@ def test_effects_are_refused_without_data():
         ("2\na 1\n0.0 0\na 1\n0.0 0\n", "a node twice"),
         ("2\na 1\n0.0 0\nb 1\n0.0 0\nc 1\n", "line 6: the file goes on"),
         ("2\na 0\nb 1\n0.0 0\n", "no parent set for a"),
+        ("²\n", "line 1: a .jkl file begins with the number of nodes"),
+        (f"{'9' * 5000}\n", "line 1: a .jkl file begins with the number of nodes"),
+        ("2\na ²\n", "line 2: expected a node"),
+        (f"2\na 1\nx {'y ' * 5000}\n", "line 3: expected a score"),
+        ("2\na 1\n1e308 0\nb 1\n0.0 0\n", "a with parents none has 1e.308; scores beyond"),
     ],
 )
 def test_files_that_are_none_are_refused(tmp_path, text, message):
     path = tmp_path / "scores.jkl"
-    path.write_text(text)
-    with pytest.raises(ParnidagError, match=message):
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ParnidagError, match=message) as refused:
         scores.Table.read(path)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path):
+    path = scores.Table({"a": {(): 0.0, ("b",): 1.0}, "b": {(): 0.0}}).write(tmp_path / "scores.jkl")
+    plain = scores.Table.read(path).describe()
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert scores.Table.read(path).describe() == plain
+
+
+@pytest.mark.parametrize("of_one", [-np.inf, 0.0], ids=["weightless", "cyclic"])
+def test_scores_that_allow_no_graph_are_refused(of_one):
+    listed = {"a": {("b",) if of_one == 0 else (): of_one}, "b": {("a",) if of_one == 0 else (): 0.0}}
+    with pytest.raises(ParnidagError, match="no graph is possible"):
+        parnidag.exact(scores.Table(listed))
+    with pytest.raises(ParnidagError, match="rules it out"):
+        parnidag.sample(scores.Table(listed), sampler=PARNI(), draws=5, progress=False)
 
 
 @pytest.mark.parametrize(

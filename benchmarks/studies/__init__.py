@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.harness.study import Study
 from benchmarks.studies.agreement import AGREEMENT
 from benchmarks.studies.calibrated import CALIBRATED
-from benchmarks.studies.discrete import DISCRETE
+from benchmarks.studies.discrete import DISCRETE, LARGER
 from benchmarks.studies.fifty import FIFTY
 from benchmarks.studies.laws import LAWS
 from benchmarks.studies.others import OTHERS
@@ -37,5 +37,6 @@ STUDIES: dict[str, Study[Any]] = {
         CALIBRATED,
         OTHERS,
         DISCRETE,
+        LARGER,
     )
 }

@@ -18,7 +18,7 @@ from scipy.special import fdtrc
 from parnidag._util.splines import curves
 from parnidag.data.columns import Floats, Mask
 
-LEVEL = 0.001
+LEVEL = 0.01
 SHARE = 0.05
 """Of a column's variance, at least so much must be explained by bends: what rounding and short tails do is less."""
 BENDS = 3

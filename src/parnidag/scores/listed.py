@@ -31,6 +31,8 @@ from parnidag.scores.base import Patterns, Score, refuse_interventions
 MOST_FILE_BYTES = 4 * 10**9
 MOST_SETS = 20_000_000
 """Parent sets of a table: more would not fit into memory comfortably."""
+LARGEST = 1e100
+"""Scores beyond cannot be added up: sums over nodes and graphs would leave the range of numbers."""
 WORDS_SEED = 7301
 EMPTY = np.uint64(2**64 - 1)
 """No family has this hash: `fill_places` sees to it."""
@@ -95,6 +97,8 @@ class Table(Score):
                 raise ParnidagError(f"scores: {shown}: a node is no parent of its own, and none is one twice")
             if np.isnan(score) or score == np.inf:
                 raise ParnidagError(f"scores: {shown} has {score}; a score is a number, or −inf for what is impossible")
+            if LARGEST < abs(score) < np.inf:
+                raise ParnidagError(f"scores: {shown} has {score:g}; scores beyond ±{LARGEST:g} cannot be added up")
             if parents in seen:
                 raise ParnidagError(f"scores: {shown} is there twice")
             seen.add(parents)
@@ -113,7 +117,7 @@ class Table(Score):
             raise ParnidagError(f"path: cannot read {file}: {problem}")
         if file.stat().st_size > MOST_FILE_BYTES:
             raise ParnidagError(f"path: {file} has more than {MOST_FILE_BYTES:.0e} bytes")
-        with file.open(encoding="utf-8", errors="replace") as lines:
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
             return _read(file.name, lines)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -218,13 +222,13 @@ def _read(name: str, lines: Iterator[str]) -> Table:
             raise ParnidagError(f"path: {name} ends where {what} should follow: it is not a whole .jkl file") from None
 
     number, first = following("the number of nodes")
-    if len(first) != 1 or not first[0].isdigit():
+    if len(first) != 1 or not _counts(first[0]):
         raise refuse(number, f"a .jkl file begins with the number of nodes, not {one_line(' '.join(first), 40)!r}")
     named: list[str] = []
     found: list[list[tuple[int, list[str], float]]] = []
     for _ in range(int(first[0])):
         number, head = following("a node")
-        if len(head) != 2 or not head[1].isdigit():
+        if len(head) != 2 or not _counts(head[1]):
             raise refuse(number, f"expected a node and its number of parent sets, got {one_line(' '.join(head), 40)!r}")
         named.append(head[0])
         sets = []
@@ -233,7 +237,8 @@ def _read(name: str, lines: Iterator[str]) -> Table:
             try:
                 score, count = float(cells[0]), int(cells[1])
             except (ValueError, IndexError):
-                raise refuse(number, f"expected a score, the number of parents and their names, got {cells}") from None
+                shown = one_line(" ".join(cells), 40)
+                raise refuse(number, f"expected a score, a number of parents and their names, got {shown!r}") from None
             if len(cells) != count + 2:
                 raise refuse(number, f"{count} parents are announced, {len(cells) - 2} are named")
             sets.append((number, cells[2:], score))
@@ -254,6 +259,11 @@ def _read(name: str, lines: Iterator[str]) -> Table:
     table = Table.__new__(Table)
     table._take(tuple(named), lists)
     return table
+
+
+def _counts(text: str) -> bool:
+    """Ask whether a text is a number of things that a file can hold."""
+    return text.isascii() and text.isdecimal() and len(text) < 19
 
 
 def _scores_of(target: Any, node: int, sets: Sequence[tuple[int, ...]]) -> Floats:
