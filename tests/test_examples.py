@@ -22,6 +22,12 @@ SAYS_AND_WRITES = {
         r"(converged|exact).*\n(.*\n)*2\d edges are nearly certain",
         {"garden.csv", "posterior.nc", "graph.dot", "report.html"},
     ),
+    "hand_over.py": (
+        r"scikit-learn: [234] of 5 columns explain 0\.\d\d of soil_moisture: .*rain.*\n"
+        r"pgmpy: P\(soil_moisture high \| rain high\) = 0\.[6-9]\d\n"
+        r"(DoWhy: one unit more of rain adds|dowhy is not installed)",
+        {"kept.csv"},
+    ),
     "interventions.py": (r"regulator → messenger .* 1\.0", {"experiments.csv"}),
     "mpi_cluster.py": (r"threads\n.*converged", {"posterior.nc", "run.ckpt"}),
     "own_score.py": (r"flowers → bees .* 1\.00 .* 1\.00", {"scores.csv"}),
