@@ -41,7 +41,7 @@ def begin(target, considered, start=None, **settings):
 figures = functools.partial(script_figures, "transitions_partition.py")
 
 
-PRIORS = ("free", "constrained", "one parent", "an unlikely parent", "a hopeless parent")
+PRIORS = ("free", "constrained", "one parent", "an unlikely parent", "a hopeless parent", "a parent only")
 SPACES = ("full", "plus one", "extras only", "candidates only")
 GRAPHS = {"free, full": (13, 25), "constrained, full": (4, 6), "one parent, full": (13, 16), "free, plus one": (13, 25)}
 
@@ -79,7 +79,7 @@ def test_drawn_graphs_follow_the_posterior_exactly(prior, space):
 
 @pytest.mark.parametrize("move", [*PARTITION_MOVES, "mixture"])
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("prior", ["free", "constrained"])
+@pytest.mark.parametrize("prior", ["free", "constrained", "a parent only"])
 def test_every_move_is_exact_with_four_nodes_too(prior, space, move):
     found = figures("4")[f"{prior}, {space}"]
     assert_exact(found["moves"][move])

@@ -83,7 +83,7 @@ class PartitionMCMC(DrawingSampler):
         chain.tables = prepared.tables
         level = layers(held_graph(prepared.tables, chain.graph.position != ABSENT))
         chain.own = PartitionState(
-            make_partition(level, MOVE_WEIGHTS),
+            make_partition(level, MOVE_WEIGHTS, target.parents_only),
             draw_arrays(prepared.tables.arrays),
             make_graph_draw(target),
             make_reversal(target),

@@ -1,6 +1,7 @@
 """A walk over ordered partitions: exchange two nodes, split or join parts, move a node (Kuipers and Moffa 2017).
 
 A move writes a proposal beside the partition; only the nodes whose permitted parent sets it changes are revalued.
+Nodes that are parents only stay in the first part, and no move touches them.
 """
 
 from __future__ import annotations
@@ -39,12 +40,18 @@ def propose(rng: RandomState, run: Partition, move: int) -> bool:
     both the same if it was only one, NOBODY if this cannot be said. A single one may have been or become a part.
     """
     if move == SWAP:
-        return exchange(run, below(rng, run.n), below(rng, run.n))  # symmetric
+        return exchange(run, any_place(rng, run), any_place(rng, run))  # symmetric
     if move == ADJACENT_SWAP:
         return propose_adjacent_swap(rng, run)
     if move == SPLIT_JOIN:
         return propose_split(rng, run) if happens(rng, 0.5) else propose_join(rng, run)
     return propose_node_move(rng, run)
+
+
+@kernel
+def any_place(rng: RandomState, run: Partition) -> int:
+    """Choose the place of any node that may move."""
+    return run.still + below(rng, run.n - run.still)
 
 
 @kernel
@@ -126,7 +133,7 @@ def begin_proposal(run: Partition, low: int, high: int, log_ratio: float) -> Non
 @kernel
 def propose_adjacent_swap(rng: RandomState, run: Partition) -> bool:
     """Exchange a node with one of the next part: symmetric, since the sizes of parts stay."""
-    first = below(rng, run.n)
+    first = any_place(rng, run)
     following = run.level[run.order[first]] + ONE
     if following == run.parts:
         return False
@@ -152,15 +159,16 @@ def propose_split(rng: RandomState, run: Partition) -> bool:
     """Split a random part of size k: a random subset of random size c = 1 … k − 1 comes first.
 
     This split is proposed with probability 1/m · 1/(k − 1) · 1/C(k, c), where m is the number of parts; the join that
-    undoes it with probability 1/m, since there are then m + 1 parts.
+    undoes it with probability 1/m, since there are then m + 1 parts. Nodes that stay do not count, and where there are
+    some, c may be 0: with probability 1/m · 1/k · 1/C(k, c).
     """
     part = below(rng, run.parts)
-    start, end = run.starts[part], run.starts[part + ONE]
-    size = end - start
-    if size == ONE:
+    start, end = moving_start(run, part), run.starts[part + ONE]
+    fewest = fewest_first(run, part)
+    if end - start <= fewest:
         return False
-    first = ONE + below(rng, size - ONE)
-    begin_proposal(run, start, end, log_splits(size, first))
+    first = fewest + below(rng, end - start - fewest)
+    begin_proposal(run, start, end, log_splits(end - start, first, fewest))
     for place in range(start, start + first):
         other = place + below(rng, end - place)
         run.next_order[place], run.next_order[other] = run.next_order[other], run.next_order[place]
@@ -175,8 +183,8 @@ def propose_join(rng: RandomState, run: Partition) -> bool:
     if run.parts == ONE:
         return False
     part = below(rng, run.parts - ONE)
-    start, middle, end = run.starts[part], run.starts[part + ONE], run.starts[part + 2]
-    begin_proposal(run, start, end, -log_splits(end - start, middle - start))
+    start, middle, end = moving_start(run, part), run.starts[part + ONE], run.starts[part + 2]
+    begin_proposal(run, start, end, -log_splits(end - start, middle - start, fewest_first(run, part)))
     remove_start(run, part + ONE)
     for place in range(middle, run.n):
         run.next_level[run.next_order[place]] -= ONE
@@ -184,23 +192,39 @@ def propose_join(rng: RandomState, run: Partition) -> bool:
 
 
 @kernel
-def log_splits(size: int, first: int) -> float:
-    """Log of the number of ways, (k − 1) · C(k, c), against which one split of k nodes into c and k − c is chosen."""
+def moving_start(run: Partition, part: int) -> int:
+    return run.still if part == ZERO else run.starts[part]
+
+
+@kernel
+def fewest_first(run: Partition, part: int) -> int:
+    """Return how many nodes that may move a split leaves in front at least."""
+    return ZERO if part == ZERO and run.still > ZERO else ONE
+
+
+@kernel
+def log_splits(size: int, first: int, fewest: int) -> float:
+    """Log of the number of ways, (k − 1) · C(k, c), against which one split of k nodes into c and k − c is chosen.
+
+    It is k · C(k, c) where c may be 0.
+    """
     rest = size - first
-    return math.log(size - ONE) + math.lgamma(size + 1.0) - math.lgamma(first + 1.0) - math.lgamma(rest + 1.0)
+    return math.log(size - fewest) + math.lgamma(size + 1.0) - math.lgamma(first + 1.0) - math.lgamma(rest + 1.0)
 
 
 @kernel
 def propose_node_move(rng: RandomState, run: Partition) -> bool:
     """Take a random node out and put it into any part of the others, or between any two as a part of its own.
 
-    The places depend on the others alone, so a uniform choice is symmetric. Even numbers are gaps, odd ones parts.
+    The places depend on the others alone, so a uniform choice is symmetric. Even numbers are gaps, odd ones parts; no
+    gap comes before nodes that stay.
     """
-    place = below(rng, run.n)
+    place = any_place(rng, run)
     v = run.order[place]
     part = run.level[v]
     was_alone = run.starts[part + ONE] - run.starts[part] == ONE
-    slot = below(rng, 2 * (run.parts - int64(was_alone)) + ONE)
+    lowest = int64(run.still > ZERO)
+    slot = lowest + below(rng, 2 * (run.parts - int64(was_alone)) + ONE - lowest)
     if slot == 2 * part + int64(not was_alone):
         return False
     begin_proposal(run, ZERO, ZERO, 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from parnidag.kernels.dag import ONE, ZERO, odds
 from parnidag.kernels.declare import closer, first_numbers, keeps, opener, size_of, struct_over
 from parnidag.kernels.jit import kernel, make_frame
-from parnidag.kernels.types import Bytes, Floats, Integers, int64
+from parnidag.kernels.types import Bytes, Flags, Floats, Integers, int64
 from parnidag.tables.arrays import NEVER, SUBSET, Tables, row_of
 from parnidag.tables.sums import HUGE, KEPT_DIGITS, counted, log_sum_hitting, share_of, subset_below, sum_of_ratios_at
 
@@ -32,7 +32,7 @@ class PartitionArrays(NamedTuple):
 
     frame: Bytes
     order: Integers
-    """The nodes, part by part; the order within a part means nothing."""
+    """The nodes, part by part; within a part it means nothing, but that parents-only nodes come first."""
     starts: Integers
     """Where each part begins in `order`; after the last part follows the number of nodes."""
     level: Integers
@@ -50,8 +50,10 @@ class PartitionArrays(NamedTuple):
     tried: Integers
     accepted: Integers
     move_weights: Floats
+    ranked: Integers
+    """The nodes, those that are parents only first: these stay in part 0."""
     integers: Integers
-    """The number that `Partition` keeps."""
+    """The numbers that `Partition` keeps."""
 
 
 @struct_over
@@ -60,6 +62,8 @@ class Partition(PartitionArrays):
 
     parts: int
     """Number of parts."""
+    still: int
+    """Number of nodes that are parents only."""
     n: int = size_of("order")
     next_parts: int = ZERO
     low: int = ZERO
@@ -74,14 +78,18 @@ class Partition(PartitionArrays):
 open_partition, close_partition = opener(Partition), closer(Partition)
 
 
-def make_partition(level: Integers, move_weights: Sequence[float]) -> PartitionArrays:
+def make_partition(
+    level: Integers, move_weights: Sequence[float], parents_only: Flags | None = None
+) -> PartitionArrays:
     """Return the arrays of a walk that begins at the given partition; its values follow in compiled code."""
     n, parts = len(level), int(level.max()) + 1
+    still = np.zeros(n, np.bool_) if parents_only is None else parents_only
+    ranked = np.argsort(~still, kind="stable").astype(np.int64)
     starts = np.full(n + 1, n, np.int64)
     starts[:parts] = np.searchsorted(np.sort(level), np.arange(parts))
     return PartitionArrays(
         frame=make_frame(),
-        order=np.argsort(level, kind="stable").astype(np.int64),
+        order=ranked[np.argsort(level[ranked], kind="stable")],
         starts=starts,
         level=level.astype(np.int64),
         values=np.zeros(n),
@@ -94,7 +102,8 @@ def make_partition(level: Integers, move_weights: Sequence[float]) -> PartitionA
         tried=np.zeros(len(move_weights), np.int64),
         accepted=np.zeros(len(move_weights), np.int64),
         move_weights=np.array(move_weights, np.float64),
-        **first_numbers(Partition, parts=parts),
+        ranked=ranked,
+        **first_numbers(Partition, parts=parts, still=int(still.sum())),
     )
 
 
@@ -228,6 +237,7 @@ def sort_levels(run: Partition) -> None:
         run.starts[part + ONE] += run.starts[part]
         run.next_starts[part] = run.starts[part]
     run.starts[run.n] = run.n
-    for j in range(run.n):
+    for k in range(run.n):
+        j = run.ranked[k]
         run.order[run.next_starts[run.level[j]]] = j
         run.next_starts[run.level[j]] += ONE
