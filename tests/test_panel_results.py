@@ -136,6 +136,18 @@ def test_pictures_of_time_have_words_that_fit(result: Posterior, name: str, opti
     plt.close("all")
 
 
+def test_edges_past_other_times_stay_in_the_picture(result: Posterior) -> None:
+    for options in ({"threshold": 0.01}, {"threshold": 0.01, "steps": 5}):
+        ax = plots.slices(result, **options)
+        ax.figure.canvas.draw()
+        inside = ax.get_window_extent()
+        for arrow in ax.patches:
+            edge = arrow.get_window_extent()
+            assert inside.y0 <= edge.y0
+            assert edge.y1 <= inside.y1
+    plt.close("all")
+
+
 def test_rolled_picture_names_lags_and_rings(result: Posterior) -> None:
     words = [text.get_text() for text in plots.rolled(result, threshold=0.9).texts]
     assert {"a", "b", "dose"} <= set(words)
@@ -151,7 +163,16 @@ def test_report_has_a_view_of_time(result: Posterior) -> None:
     call = reproducing_call(result.settings, exact=True)
     assert "parnidag.Panel(\"data.csv\", time='week', unit='unit', lags=2, static=['dose']" in call
     plain = parnidag.exact(simulated()[["a", "b"]], draws=5, seed=1)
-    assert 'id="time-section"' not in render_report(plain)
+    assert "The past is held as it was" in page
+    plain_page = render_report(plain)
+    assert 'id="time-section"' not in plain_page
+    assert "The past is held as it was" not in plain_page
+
+
+def test_command_line_says_that_effects_are_of_one_step(result: Posterior, tmp_path: Any, capsys: Any) -> None:
+    result.save(tmp_path / "panel.nc")
+    assert cli.run(["effects", str(tmp_path / "panel.nc"), "--cause", "a[t-1]"]) == 0
+    assert "Note: the past is held as it was" in " ".join(capsys.readouterr().out.split())
 
 
 def test_command_line_makes_a_panel(calls: Any, tmp_path: Any, capsys: Any, monkeypatch: Any) -> None:

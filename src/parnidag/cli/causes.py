@@ -64,7 +64,8 @@ def effect_table(
         say("Effects on probabilities: by how much a level becomes more probable if the cause")
         say("is not set to its first level, and how many times as probable.")
         say(f"Found by {effects.method}.")
-    _show(table, output)
+    past = ["the past is held as it was, but for the cause; Posterior.impulse_responses follows it over time"]
+    _show(table, output, past if "panel" in posterior.record.settings.get("data", {}) else ())
 
 
 def outcome_table(posterior: Posterior, do: dict[str, float | str], data: Path | None, output: Path | None) -> None:

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from parnidag.results.posterior import Posterior
 
 _MOST_PAIRS = 200
-_CLEAR = 0.3
-"""How far from the middle of a name an edge passes it, in rows."""
+_CLEAR, _BEYOND = 0.3, 0.62
+"""How far from the middle of a name an edge passes it, and how far beyond the first and last row it may go, in rows."""
+_ASIDE = [0.0, *(sign * offset for offset in np.arange(0.35, 1.5, 0.1).tolist() for sign in (-1, 1))]
+"""How far aside the middle of an edge may lie, in rows; the first that will do is taken."""
 _COLUMN, _ROW = 2.4, 0.62
 """Inches from one time to the next, and from one variable to the next."""
 
@@ -69,10 +71,10 @@ def slices(posterior: Posterior, *, threshold: float = 0.5, steps: int | None = 
     for time in range(times) if steps is not None else [times - 1]:
         for lag, i, j in np.argwhere(by_lag >= threshold).tolist():
             if lag <= time:
-                _arrow(ax, (time - lag, i), (time, j), float(by_lag[lag, i, j]))
+                _arrow(ax, (time - lag, i), (time, j), float(by_lag[lag, i, j]), count)
                 drawn += 1
         for k, j in np.argwhere(from_static >= threshold).tolist():
-            _arrow(ax, (-1, k), (time, j), float(from_static[k, j]))
+            _arrow(ax, (-1, k), (time, j), float(from_static[k, j]), count)
             drawn += 1
     for time in range(times):
         before = times - 1 - time
@@ -98,10 +100,10 @@ def _column(ax: Axes, x: float, heading: str, names: tuple[str, ...]) -> None:
     plain(texts)
 
 
-def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], probability: float) -> None:
+def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], probability: float, count: int) -> None:
     """Draw an edge; within a time it bends to the right, so that it does not run through other names."""
     same = start[0] == end[0]
-    bend = (0.45 if end[1] < start[1] else -0.45) if same else _bend(start, end)
+    bend = (0.45 if end[1] < start[1] else -0.45) if same else _bend(start, end, count)
     ax.add_patch(
         FancyArrowPatch(
             start,
@@ -118,16 +120,16 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], proba
     )
 
 
-def _bend(start: tuple[float, float], end: tuple[float, float]) -> float:
+def _bend(start: tuple[float, float], end: tuple[float, float], count: int) -> float:
     """Return how far an edge bends aside, as a share of its length, to run past the names between its ends."""
     (x0, y0), (x1, y1) = start, end
-    between = np.arange(x0 + 1, x1) / max(x1 - x0, 1.0) - x0 / max(x1 - x0, 1.0)
-    for bend in (0.0, -0.14, 0.14, -0.2, 0.2, -0.26):
-        middle = (y0 + y1) / 2 + bend * (x1 - x0) * _COLUMN / _ROW
-        rows = (1 - between) ** 2 * y0 + 2 * between * (1 - between) * middle + between**2 * y1
-        if (np.abs(rows - np.round(rows)) > _CLEAR).all():
-            return bend
-    return -0.2
+    between = np.arange(x0 + 1, x1) / (x1 - x0) - x0 / (x1 - x0)
+    for aside in _ASIDE:
+        rows = y0 + (y1 - y0) * between + 4 * aside * between * (1 - between)
+        beside = np.abs(rows - np.clip(np.round(rows), 0, count - 1))
+        if (beside > _CLEAR).all() and (rows > -_BEYOND).all() and (rows < count - 1 + _BEYOND).all():
+            return float(2 * aside * _ROW / ((x1 - x0) * _COLUMN))
+    return 0.0
 
 
 def rolled(posterior: Posterior, *, threshold: float = 0.5, ax: Axes | None = None) -> Axes:

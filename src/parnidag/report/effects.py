@@ -70,8 +70,10 @@ def three_digits(value: float) -> str:
     return "−" * (value < 0) + text
 
 
-def _signed(value: float) -> str:
-    """Write an effect with its sign and two digits, a large one whole: never as a power of ten."""
+def _signed(value: float, beside: float) -> str:
+    """Write an effect with its sign and two digits, a large one whole, one that is nothing beside another as 0."""
+    if abs(value) < abs(beside) / 1000:
+        return "0"
     return f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.2g}"
 
 
@@ -86,7 +88,6 @@ def _note(found: Any, row: dict[Any, Any]) -> str:
     edge = edges.iloc[0]
     names = [shown_name(str(edge[end])) for end in ("parent", "child")]
     what = "the sign depends" if edge["with"] * edge["without"] < 0 else "it depends"
-    text = (
-        f"{what} on {names[0]} → {names[1]}: {_signed(edge['with'])} with that edge, {_signed(edge['without'])} without"
-    )
+    with_it, without = _signed(edge["with"], edge["without"]), _signed(edge["without"], edge["with"])
+    text = f"{what} on {names[0]} → {names[1]}: {with_it} with that edge, {without} without"
     return isolated(text, names)
