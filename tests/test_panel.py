@@ -16,6 +16,7 @@ import parnidag
 from parnidag import Data, EdgePrior, MoreLagsWarning, Panel, ParnidagError, samplers, scores
 from parnidag.data.autocorrelation import SURE
 from parnidag.results.prior_marginals import drawn_marginals, prior_marginals
+from parnidag.scores.normal_scores import normal_scores
 from parnidag.target import Target
 
 NOW, EDGES = ["a", "b"], [(i, j) for j in (0, 1) for i in range(4) if i != j]
@@ -130,12 +131,105 @@ def test_static_words_of_two_levels_are_numbers_beside_numbers() -> None:
         ({"unit": None}, "there are two rows at week 0.*say which column tells whose they are: unit="),
         ({"within": "no"}, "within must be one of"),
         ({"missing": "impute"}, "missing must be one of"),
-        ({"lags": 25}, "no row has 25 steps of its series before it"),
+        ({"lags": 25}, "0 rows of 120 with 25 steps of its series before it"),
+        ({"static": ["unit"]}, "words among numbers: unit"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParnidagError, match=message):
         Panel(simulated(), **{"time": "week", "unit": "unit", **options})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (lambda one: one.assign(week=one["week"].where(one["week"] != 3, np.inf)), "empty or infinite in 6 rows"),
+        (lambda one: one.assign(week=one["week"] > 3), "must hold numbers or dates, got truth values"),
+        (lambda one: one.assign(week=[f"week {k}" for k in one["week"]]), "must hold numbers or dates such as"),
+        (lambda one: one.rename(columns={"b": "a[t-1]"}), r"a\[t-1\]: so the past of another column is called"),
+        (
+            lambda one: one.assign(c=one["unit"].str[1:].astype(int)),
+            r"c: the same at all times of a unit.*static=\['c'\]",
+        ),
+        (lambda one: one.assign(c=one["a"] > 0), "words among numbers: c"),
+        (lambda one: one.iloc[:0], "it has no rows"),
+    ],
+)
+def test_tables_that_cannot_be_panels_say_why(changed: Any, message: str) -> None:
+    with pytest.raises(ParnidagError, match=message):
+        Panel(changed(simulated()), time="week", unit="unit")
+
+
+@pytest.mark.parametrize(
+    ("table", "slices", "options", "message"),
+    [
+        (["s", "x1", "x2", "y1", "y2"], 2, {}, "x1, x2 look like one variable at all times"),
+        (["s", "x1", "y1", "x2", "y2"], 2, {"static": ["z"]}, "'z' is not a column"),
+        (["s", "x1", "y1", "x2", "y2"], 2, {"time": "x1"}, "time= and unit= are for tables with a row for each time"),
+        (["s", "x1", "y1", "x2", "y2"], {"x": "x1"}, {}, "x needs a list of columns"),
+        (["s", "x1", "y1", "x2", "y2"], {"x": ["x1", "x2"], "y": ["x1", "y2"]}, {}, "x1 would be two values"),
+    ],
+)
+def test_mistakes_in_wide_tables_are_named(table: Any, slices: Any, options: dict[str, Any], message: str) -> None:
+    wide = pd.DataFrame(np.random.default_rng(1).normal(size=(9, 5)), columns=table)
+    with pytest.raises(ParnidagError, match=message):
+        Panel.from_wide(wide, slices, **{"static": ["s"], **options})
+
+
+def test_arrays_that_say_when_and_whose_need_no_columns_for_it() -> None:
+    array = simulated()[NOW].to_numpy().reshape(6, 20, 2)
+    np.testing.assert_array_equal(Panel(array.tolist()).values, panel().values)
+    with pytest.raises(ParnidagError, match="an array unit × time × variable needs neither"):
+        Panel(array, time="week")
+    side_by_side = np.random.default_rng(1).normal(size=(9, 4))
+    assert Panel.from_wide(side_by_side, 2, names=["x1", "y1", "x2", "y2"]).variables == ("x1", "y1")
+
+
+def test_columns_that_are_numbered_are_named_by_their_numbers() -> None:
+    table = simulated().assign(sex=lambda one: one["unit"].str[1:].astype(int) % 2).set_axis(range(5), axis=1)
+    made = Panel(table, time=1, unit=0, static=[4])  # type: ignore[arg-type, list-item]
+    assert made.names == ("2", "3", "2[t-1]", "3[t-1]", "4")
+
+
+def test_numbers_with_decimal_commas_are_no_classes() -> None:
+    table = simulated()
+    written = table.assign(**{name: [f"{value:.6f}".replace(".", ",") for value in table[name]] for name in NOW})
+    np.testing.assert_allclose(Panel(written, time="week", unit="unit").values, panel().values, atol=1e-6)
+
+
+def days(one: pd.DataFrame) -> pd.Series[Any]:
+    return pd.Timestamp("2024-03-20") + pd.to_timedelta(one["week"], "D")
+
+
+@pytest.mark.parametrize(
+    ("times", "step"),
+    [
+        (lambda one: pd.to_timedelta(6 * one["week"], "h"), "6 hours"),
+        (lambda one: [pd.Period("2024-01-01 00:00", "h") + int(week) for week in one["week"]], "1 hour"),
+        (lambda one: [pd.Period("2001Q1", "Q") + int(week) for week in one["week"]], "3 months"),
+        (lambda one: days(one).dt.tz_localize("Europe/Paris"), "1 day"),  # on the 31st a day has 23 hours
+        (lambda one: [day.isoformat() for day in days(one).dt.tz_localize("Europe/Paris")], "1 day"),
+        (lambda one: [f"{day:%Y-%m-%dT%H:%M:%SZ}" for day in days(one)], "1 day"),
+        (lambda one: [f"2024-01-01 00:00:{week:02}.500" for week in one["week"]], "1 second"),
+        (lambda one: [f"{week / 2}" for week in one["week"]], "0.5"),
+        (lambda one: 1_700_000_000_000_000_000 + one["week"], "1"),  # as a float all would be one time
+    ],
+)
+def test_times_of_all_types(times: Any, step: str) -> None:
+    table = simulated()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = Panel(table.assign(week=times(table)), time="week", unit="unit")
+    np.testing.assert_array_equal(made.values, panel().values)
+    assert ("in steps of " + step in made.in_words()) == (step != "1")
+
+
+def test_times_that_are_finer_than_meant_are_doubted() -> None:
+    table = simulated()
+    kept = table[(table["week"] % 2 == 0) | ((table["unit"] == "u0") & (table["week"] < 5))]
+    doubts = Panel(kept, time="week", unit="unit").doubts()
+    assert doubts[0].startswith("52 of 56 rows that have others of their series before them follow a gap")
+    assert not any("follow a gap" in line for line in panel().doubts())
 
 
 def test_doubled_rows_and_uneven_times_are_named() -> None:
@@ -294,6 +388,19 @@ def test_folded_sets_are_the_whole_sum() -> None:
         np.testing.assert_allclose(folded.edge_probabilities, whole.edge_probabilities, atol=1e-9)
         error = np.sqrt(whole.edge_probabilities * (1 - whole.edge_probabilities) / 4000)
         assert (np.abs(folded.graphs[0].mean(axis=0) - whole.edge_probabilities) <= 5 * error + 1e-9).all().all()
+
+
+def test_ranks_of_static_columns_may_be_shared() -> None:
+    """Parents have no score of their own; of what has one, few values may be the same."""
+    table = simulated().assign(sex=lambda one: one["unit"].str[1:].astype(int) % 2)
+    made = Panel(table, time="week", unit="unit", static=["sex"])
+    own = target_of(made, scores.Copula(alpha_w=12.0))
+    by_hand = target_of(Data(normal_scores(made.values)), scores.BGe(alpha_w=12.0, standardise=False))
+    for node, parents in ((0, []), (0, [2, 4]), (1, [0, 3, 4])):
+        assert own.local(node, parents) == pytest.approx(by_hand.local(node, parents), abs=1e-9)
+    tied = Panel(table.assign(a=lambda one: one["a"].round()), time="week", unit="unit", static=["sex"])
+    with pytest.raises(ParnidagError, match="tied values under Copula"):
+        parnidag.exact(tied, score=scores.Copula())
 
 
 def test_first_times_have_a_table_of_their_own() -> None:

@@ -79,7 +79,9 @@ def describe_cells(data: Data, cells: Cells) -> dict[str, Any]:
 
 def _is_cut(data: Data) -> bool:
     data.require_rows("scores.Copula")
-    return data.kind != "continuous" or has_heavy_ties(data.values)
+    return data.kind != "continuous" or has_heavy_ties(
+        data.values, None if data.rules is None else data.rules.parents_only
+    )
 
 
 def _columns(data: Data) -> list[tuple[Floats, Flags]]:
@@ -105,7 +107,8 @@ def _refuse(data: Data, score: Copula | BGe | BDeu) -> None:
     if data.has_interventions or data.rules is not None:
         raise DataError(
             "interventions or panels together with cells that chains must draw (classes beside numbers, empty cells, "
-            "tied values under Copula) are not supported: use missing='drop', or kind= for the whole table"
+            "tied values under Copula) are not supported: leave score= out, use missing='drop', or kind= for the whole "
+            "table"
         )
     data.require_rows("a table with cells that chains must draw")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,12 +18,13 @@ import numpy as np
 from parnidag._util.checks import one_of, whole
 from parnidag._util.text import did_you_mean, number_of, shorten
 from parnidag.data.autocorrelation import SURE, autocorrelation, dependent
-from parnidag.data.columns import Integers, Mask, checked_names, read_column
+from parnidag.data.columns import Floats, Integers, Mask, UnreadableError, checked_names, read_column
 from parnidag.data.edge_rules import EdgeRules
 from parnidag.data.files import file_name
 from parnidag.data.interventions import read_interventions
 from parnidag.data.kinds import MOST_LEVELS, look_at
-from parnidag.data.slices import TIME, UNIT, Frame, frame_of_array, frame_of_table, frame_of_wide
+from parnidag.data.notation import understood
+from parnidag.data.slices import TIME, UNIT, Frame, frame_of_times, frame_of_wide
 from parnidag.data.summary import FEWEST_ROWS
 from parnidag.data.table import Data
 from parnidag.data.times import column_of, numbered_times, numbered_units
@@ -79,8 +81,8 @@ class Panel(Data):
         A data frame, a 2-D array or the path of a file, as `Data` takes them, with a row for each unit and time; or an
         array unit × time × variable, in which what was not observed is NaN.
     time
-        The column that says when: whole numbers, dates, or other numbers in even steps. Rows may come in any order. By
-        default they follow each other as they are in the table.
+        The column that says when: whole numbers, dates, periods, durations, or other numbers in even steps. Rows may
+        come in any order. By default they follow each other as they are in the table.
     unit
         The column that says whose series a row belongs to; by default there is one series.
     lags
@@ -155,10 +157,7 @@ class Panel(Data):
         one_of(kind, "kind", (None, "continuous", "discrete"), DataError)
         if isinstance(table, Data):
             raise DataError("a Panel is made from the table itself, whose rows have times, and not from a Data")
-        if isinstance(table, np.ndarray) and table.ndim == 3:
-            frame, time, unit = frame_of_array(table, names), TIME, UNIT
-        else:
-            frame = frame_of_table(table, names)
+        frame, time, unit = frame_of_times(table, names, time, unit)
         self.static_columns = _static(static, frame)
         aside = [name for name in (time, unit, interventions) if isinstance(name, str)]
         self.variables = tuple(
@@ -168,11 +167,13 @@ class Panel(Data):
             raise DataError("no column is left that changes with time: all are times, units or static")
         series = Series.of(frame, time, unit, self.lags)
         series.refuse_changing(frame, self.static_columns, unit)
+        series.refuse_lasting(frame, self.variables)
+        _refuse_taken(self.variables, self.lags, self.static_columns)
         places = Places(len(self.variables), self.lags, len(self.static_columns))
         self.rules = places.rules(within, autoregression)
         self._told_of_time = time, unit, within, autoregression
         self._series, self._missing = series, missing or "drop"
-        self._kind = kind or _kind_of(frame, [*self.variables, *self.static_columns])
+        self._kind = kind or _kind_of(frame, self.variables, self.static_columns)
         self._frame = _with_numbers(frame, self.static_columns) if self._kind == "continuous" else frame
         self.units, self.first_rows, self.gap_rows = series.units, series.first_rows, series.gap_rows
         mask = self._interventions(interventions, places.n_nodes)
@@ -203,7 +204,10 @@ class Panel(Data):
         >>> parnidag.Panel.from_wide(pandas.DataFrame(wide), {"x": ["x1", "x2"], "y": ["y1", "y2"]}, static=["sex"])
         Panel(3 rows × 2 variables, 1 lag: x, y; static: sex; 3 units; 3 rows begin a series)
         """
-        return cls(frame_of_wide(table, slices, static), time=TIME, unit=UNIT, static=static, **options)
+        frame = frame_of_wide(table, slices, static, options.pop("names", None))
+        if "time" in options or "unit" in options:
+            raise DataError("time= and unit= are for tables with a row for each time; here a row is a unit")
+        return cls(frame, time=TIME, unit=UNIT, static=static, **options)
 
     def initial(self) -> Data:
         """Return the table of the first times alone: a row for each unit, its variables and static columns.
@@ -293,7 +297,8 @@ class Panel(Data):
         if self.static_columns:
             parts.append(number_of(len(self.static_columns), "static column"))
         parts.append(number_of(self.units, "unit"))
-        text = f"panel: {', '.join(parts)}: {number_of(self.n_rows, 'row')}; {self._without_past()}"
+        steps = "" if self._series.step == "1" else f" in steps of {self._series.step}"
+        text = f"panel: {', '.join(parts)}{steps}: {number_of(self.n_rows, 'row')}; {self._without_past()}"
         if self.dropped_rows:
             text += f"; {number_of(self.dropped_rows, 'row')} left out for empty cells, in the row or in its past"
         return text
@@ -327,19 +332,28 @@ class Panel(Data):
 
     def doubts(self) -> tuple[str, ...]:
         """List what the model cannot carry, as `Data.doubts` does; first of all that more lags are needed."""
+        return (*self._too_few_lags(), *self._mostly_gaps(), *super().doubts())
+
+    def _too_few_lags(self) -> list[str]:
         found = self._autocorrelation
         names = [] if found is None else dependent(found)
-        if not names:
-            return super().doubts()
         line = (
             f"what {number_of(self.lags, 'lag')} leave{'s' * (self.lags == 1)} unexplained in {shorten(names)} still "
             f"depends on the step before (p < {SURE:g}): try lags={self.lags + 1}, or static columns if units differ"
         )
-        return line, *super().doubts()
+        return [line] * bool(names)
+
+    def _mostly_gaps(self) -> list[str]:
+        later = self.n_rows + self.dropped_rows + self.gap_rows
+        line = (
+            f"{self.gap_rows} of {number_of(later, 'row')} that have others of their series before them follow a gap, "
+            f"counted in steps of {self._series.step}: if times are not meant to be so fine, round them, or number them"
+        )
+        return [line] * (2 * self.gap_rows > later)
 
     def _warn(self) -> None:
-        if self._autocorrelation is not None and dependent(self._autocorrelation):
-            warnings.warn(self.doubts()[0], MoreLagsWarning, stacklevel=3)
+        for line in self._too_few_lags():
+            warnings.warn(line, MoreLagsWarning, stacklevel=3)
 
 
 class Series(NamedTuple):
@@ -354,6 +368,8 @@ class Series(NamedTuple):
     """The first row of every unit."""
     first_rows: int
     gap_rows: int
+    step: str
+    """How long a step is, in words."""
 
     @property
     def units(self) -> int:
@@ -362,7 +378,7 @@ class Series(NamedTuple):
     @staticmethod
     def of(frame: Frame, time: str | None, unit: str | None, lags: int) -> Series:
         units = numbered_units(frame, unit)
-        times = numbered_times(frame, time, units)
+        times, step = numbered_times(frame, time, units)
         span = int(times.max(initial=0)) + 1 + lags  # a step before the beginning is no other unit's time
         keys = units * span + times + lags
         order = np.argsort(keys, kind="stable")
@@ -376,41 +392,85 @@ class Series(NamedTuple):
             found.append(order[place])
         kept = order[complete[order]]
         first = int((times < lags).sum())
-        if not kept.size:
+        if kept.size < FEWEST_ROWS:
             raise DataError(
-                f"no row has {number_of(lags, 'step')} of its series before it: are the times even, and is unit= the "
-                "column that says whose they are?",
+                f"{number_of(kept.size, 'row')} of {len(keys):,} with {number_of(lags, 'step')} of its series before "
+                f"it, each of {step}: at least {FEWEST_ROWS} are needed; are the times even, and is unit= the column "
+                "that says whose they are?",
                 argument="lags",
             )
         begins = order[np.flatnonzero(np.diff(units[order], prepend=-1))]
-        return Series(units, times, tuple(rows[kept] for rows in found), begins, first, len(keys) - kept.size - first)
+        gaps = len(keys) - kept.size - first
+        return Series(units, times, tuple(rows[kept] for rows in found), begins, first, gaps, step)
+
+    def lasts(self, column: Floats) -> bool:
+        """Is a column the same at all times of a unit?"""
+        return np.array_equal(column, column[self.begins][self.unit], equal_nan=True)
+
+    def refuse_lasting(self, frame: Frame, variables: Sequence[str]) -> None:
+        """Refuse variables that only tell units apart: they would be their own past."""
+        lasting = []
+        for name in variables:
+            with suppress(UnreadableError):  # what is wrong with it is said where the table is read
+                column = read_column(frame[name]).values
+                if self.lasts(column) and np.unique(column).size > 1:
+                    lasting.append(name)
+        if lasting:
+            raise DataError(
+                f"{shorten(lasting)}: the same at all times of a unit", argument="static", remedy=f"static={lasting}"
+            )
 
     def refuse_changing(self, frame: Frame, static: Sequence[str], unit: str | None) -> None:
         """Refuse static columns that change within a unit."""
         for name in static:
-            column = read_column(frame[name]).values
-            same = np.array_equal(column, column[self.begins][self.unit], equal_nan=True)
-            if not same:
+            if not self.lasts(read_column(frame[name]).values):
                 owner = "the series" if unit is None else f"a {unit}"
                 raise DataError(
-                    f"static: {name} changes within {owner}", argument="static", remedy="leave it out of static="
+                    f"static: {name} changes within {owner}, or is empty in some of its rows",
+                    argument="static",
+                    remedy="leave it out of static=, or fill it in",
                 )
 
 
 def _static(static: Sequence[str], frame: Frame) -> tuple[str, ...]:
     if isinstance(static, str):
         raise DataError(f"static={static!r} must be a list of columns, such as [{static!r}]", argument="static")
-    for name in static:
+    names = tuple(dict.fromkeys(str(name) for name in static))
+    for name in names:
         if name not in frame.columns:
-            message = f"static: {name!r} is not a column; {did_you_mean(str(name), frame.columns)}"
+            message = f"static: {name!r} is not a column; {did_you_mean(name, frame.columns)}"
             raise DataError(message, argument="static")
-    return tuple(static)
+    return names
 
 
-def _kind_of(frame: Frame, names: Sequence[str]) -> str:
+def _refuse_taken(variables: Sequence[str], lags: int, static: Sequence[str]) -> None:
+    """Refuse columns whose names are those of the past of others."""
+    past = {lag_label(name, lag) for name in variables for lag in range(1, lags + 1)}
+    taken = [name for name in (*variables, *static) if name in past]
+    if taken:
+        raise DataError(
+            f"{shorten(taken)}: so the past of another column is called in a panel; rename it, or leave it out, since "
+            "a Panel looks up the past itself"
+        )
+
+
+def _kind_of(frame: Frame, variables: Sequence[str], static: Sequence[str]) -> str:
     """Say what a panel is: all classes, or all numbers."""
-    seen = [look_at(*read_column(frame[name])[:2]) for name in names]
-    classes = all(one.coding is not None or (one.levels is not None and len(one.levels) <= MOST_LEVELS) for one in seen)
+    words, classes = [], True
+    for name in (*variables, *static):
+        try:
+            seen = look_at(*understood(read_column(frame[name]), False)[:2])
+        except UnreadableError:
+            return "continuous"  # what is wrong with it is said where the table is read
+        if seen.coding is not None and (name in variables or len(seen.coding.labels) != 2):
+            words.append(f"{name} ({seen.coding.shown})")
+        classes &= seen.coding is not None or (seen.levels is not None and len(seen.levels) <= MOST_LEVELS)
+    if words and not classes:
+        raise DataError(
+            f"a panel holds classes alone, or numbers alone, and here are words among numbers: {shorten(words)}; give "
+            "two levels as 0 and 1, more as a column of 0 and 1 for each, cut the numbers into classes, or leave such "
+            "columns out"
+        )
     return "discrete" if classes else "continuous"
 
 

@@ -49,7 +49,7 @@ class Copula(Score):
 
     def by_pattern(self, data: Data, patterns: Patterns) -> ScoreTable:
         data.require_rows("scores.Copula")
-        if has_heavy_ties(data.values):
+        if has_heavy_ties(data.values, None if data.rules is None else data.rules.parents_only):
             raise DataError("columns with values that many rows share have no scores of their own: chains draw them")
         scored = Data(normal_scores(data.values), names=data.names, kind="continuous", interventions=data.intervened)
         return BGe(self.alpha_mu, self.alpha_w, standardise=False).by_pattern(scored, patterns)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from parnidag.kernels.types import Floats, Integers
+from parnidag.kernels.types import Flags, Floats, Integers
 
 HEAVY = 0.05
 """A value that a larger share of the rows has than this has no score: it is an interval (see `cells`)."""
@@ -43,5 +43,7 @@ def normal_scores(values: Floats) -> Floats:
     return np.stack([column.scores[column.place] for column in columns], axis=1)
 
 
-def has_heavy_ties(values: Floats) -> bool:
-    return any(bool(ranked(column).shares.max() > HEAVY) for column in values.T)
+def has_heavy_ties(values: Floats, parents_only: Flags | None) -> bool:
+    """Does a column that has a score of its own hold values that many rows share? Those of a parent are no matter."""
+    scored = values if parents_only is None else values[:, ~parents_only]
+    return any(bool(ranked(column).shares.max() > HEAVY) for column in scored.T)
