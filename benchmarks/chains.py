@@ -19,6 +19,7 @@ from parnidag.kernels.declare import named
 from parnidag.run.setup import found_space
 from parnidag.samplers import PARNI
 from parnidag.samplers.base import Asked, Chain, Prepared, Sampler, new_chain
+from parnidag.samplers.levels import advance_on_levels
 
 STARTS = {
     "found": "where sample() starts PARNI; samplers without a search of their own (ADR, MC3) get the same graphs",
@@ -85,7 +86,7 @@ class Walk:
         """Advance by about `SEGMENT_SECONDS`, at most by so many iterations."""
         steps = max(1, min(most, int(self.rate * SEGMENT_SECONDS)))
         start = time.thread_time()
-        done = self.sampler.advance(self.target, self.chain, steps)
+        done = advance_on_levels(self.sampler, self.target, self.chain, steps)
         taken = max(time.thread_time() - start, 1e-7)
         self.used += taken
         self.rate = float(np.clip(done / taken, self.rate / MOST_GROWTH, self.rate * MOST_GROWTH))

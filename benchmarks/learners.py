@@ -75,6 +75,8 @@ def _bge() -> Score:
     return scores.BGe(standardise=True)
 
 
+DEFAULT = "default"
+"""The library's own choice of everything: others are compared with it."""
 LEARNERS: dict[str, Learner] = {
     "order": Learner(
         "Order MCMC", OrderMCMC(plus_one=False), _bge(), "1/(2 log n)", "pc", estimate="best", peer="Order MCMC"
@@ -92,9 +94,10 @@ LEARNERS: dict[str, Learner] = {
         space="iterative",
         peer="PARNI-DAG",
     ),
-    "parni": Learner("parnidag, default", PARNI(), odds="1/n", search=True, estimate="mode"),
-    "parni-sparse": Learner("parnidag, h = 1/100", PARNI(), search=True, estimate="mode"),
-    "parni-dense": Learner("parnidag, h = 2/n", PARNI(), odds="2/n", search=True, estimate="mode"),
+    DEFAULT: Learner("parnidag, default", PARNI(), scores.BGe(alpha_w="learn"), "2/n", search=True, estimate="mode"),
+    "parni": Learner("parnidag, paper's score, h = 1/n", PARNI(), odds="1/n", search=True, estimate="mode"),
+    "parni-sparse": Learner("parnidag, paper's score, h = 1/100", PARNI(), search=True, estimate="mode"),
+    "parni-dense": Learner("parnidag, paper's score, h = 2/n", PARNI(), odds="2/n", search=True, estimate="mode"),
 }
 """By the name that `--methods` takes."""
 METHODS = (*BASELINES, *LEARNERS)

@@ -47,7 +47,7 @@ def tables(rows=12):
     for scale in (1e150, 1e-150, 1e-320):
         found[f"scale {scale:g}"] = plain * scale
     found["mixed scales"] = plain * [1e150, 1e-150, 1.0]
-    found["scales of BGe"] = plain * [1e8, 1e-8, 1.0]
+    found["scales of BGe"] = plain * [1e8, 0.1, 1.0]
     for offset in (1e3, 1e5, 1e8, 1e12):
         found[f"offset {offset:g}"] = plain + offset
     found["offset 1e15"] = 1e15 + 100 * plain
@@ -175,6 +175,8 @@ def is_taken(values, score):
             TABLES["offset 1e+08"],
             "their means are too far from the prior mean beside their spread",
         ),
+        (scores.BGe(standardise=False), three() * 1e-6, "X0, X1, X2: the prior of BGe .* use standardise=True"),
+        (scores.BGe(alpha_w=7.5, standardise=False), three() * [1.0, 1e-6, 1.0], "X1: the prior of BGe"),
         (scores.BGe(standardise=False), TABLES["offset beyond squares"], "too far from the prior mean"),
         (scores.BGe(standardise=False), TABLES["sum, noise 0"] * 1e7, "nearly linear combinations of others"),
         (scores.BGe(alpha_mu=1e-8, standardise=True), TABLES["sum, noise 0"], "use a larger alpha_mu"),
@@ -185,7 +187,7 @@ def is_taken(values, score):
         (scores.BIC(), TABLES["sum, noise 1e-07"], "their BIC is infinite"),
     ],
 )
-def test_what_rounding_would_decide_is_refused(score, values, words):
+def test_what_rounding_or_the_prior_would_decide_is_refused(score, values, words):
     with pytest.raises(DataError, match=words):
         score.table(Data(values, kind="continuous"))
 

@@ -9,6 +9,7 @@ import pytest
 
 import parnidag
 from benchmarks import __main__ as command
+from benchmarks.chains import Walk
 from benchmarks.harness.task import Outcome, Task
 from benchmarks.learners import LEARNERS, learn, weight
 from benchmarks.methods import METHODS as SAMPLERS
@@ -18,7 +19,7 @@ from benchmarks.studies import accuracy, gsim, laws, priors, settings
 from benchmarks.timed import timed_chain
 from parnidag import scores
 from parnidag.metrics import shd
-from parnidag.samplers.base import new_chain
+from parnidag.samplers.base import Asked, new_chain
 
 PROBLEM = simulated("small", nodes=6, edges=7, rows=60, seed=3)
 
@@ -36,6 +37,18 @@ def test_a_timed_chain_has_the_posterior_as_its_law(name):
     assert chain.best_score == pytest.approx(new_chain(PROBLEM.target, chain.best, 1, 0).log_posterior, abs=1e-9)
     assert chain.marks.tolist() == [0.001, 0.3, 0.4]
     assert np.isnan(chain.probabilities[0]).all(), "before the end of tuning nothing is known"
+
+
+def test_a_chain_under_a_clock_learns_as_any_other():
+    learner = LEARNERS["default"]
+    problem = learner.problem(PROBLEM.data)
+    target = problem.target
+    prepared = learner.sampler.prepare(target, Asked())
+    chain = new_chain(target, target.required, 1, 0)
+    learner.sampler.begin(target, prepared, chain, 100)
+    walk = Walk(learner.sampler, problem, chain, 1e5)
+    walk.until(0.1)
+    assert chain.level_draws.sum() == chain.iteration // learner.sampler.steps_a_level(target) > 0
 
 
 # ── the reference of gsim100 ──────────────────────────────────────────────────────────────────────────────────────────
@@ -131,16 +144,25 @@ def outcomes(method, values, best=0.0):
     ]
 
 
+def test_every_sampler_says_how_far_it_expects_to_be():
+    found = [
+        (task, Outcome(figures={**outcome.figures, "expected_shd_mode": 7.0}))
+        for task, outcome in outcomes("default", [1, 2])
+    ]
+    lines = accuracy.expected_table([*found, *outcomes("GES", [3.0, 4.0])], "network").splitlines()
+    assert lines[2:] == ["| parnidag, default | 7.00 ± 0.00 |"]
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "distance", "difference", "times"),
     [
         # better by exactly one on each data set: the interval has no width, though distances differ by tens
-        (outcomes("parni", [10.0, 30.0, 50.0]), outcomes("adr", [11.0, 31.0, 51.0]), "shd", "+1.00 ± 0.00", 3),
+        (outcomes("default", [10.0, 30.0, 50.0]), outcomes("adr", [11.0, 31.0, 51.0]), "shd", "+1.00 ± 0.00", 3),
         # like with like: best graphs that are ten worse, of both
-        (outcomes("parni", [10.0, 30.0], 10.0), outcomes("order", [10.0, 30.0], 10.0), "shd", "+0.00 ± 0.00", 3),
+        (outcomes("default", [10.0, 30.0], 10.0), outcomes("order", [10.0, 30.0], 10.0), "shd", "+0.00 ± 0.00", 3),
         # one graph: its DAG with directions drawn against our mode; between classes it stands as it is
-        (outcomes("parni", [10.0, 30.0]), outcomes("GES", [25.0, 45.0], -14.0), "shd", "+1.00 ± 0.00", 1),
-        (outcomes("parni", [10.0, 30.0]), outcomes("GES", [25.0, 45.0], -14.0), "cpdag", "+15.00 ± 0.00", 1),
+        (outcomes("default", [10.0, 30.0]), outcomes("GES", [25.0, 45.0], -14.0), "shd", "+1.00 ± 0.00", 1),
+        (outcomes("default", [10.0, 30.0]), outcomes("GES", [25.0, 45.0], -14.0), "cpdag", "+15.00 ± 0.00", 1),
     ],
 )
 def test_methods_are_compared_data_set_by_data_set(ours, theirs, distance, difference, times):

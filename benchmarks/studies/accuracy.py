@@ -15,6 +15,7 @@ from benchmarks.harness.study import grouped
 from benchmarks.harness.summaries import Interval, markdown_table, mean_interval, plus_minus
 from benchmarks.harness.task import Found, Outcome, Task
 from benchmarks.learners import (
+    DEFAULT,
     ESTIMATES,
     LEARNERS,
     METHODS,
@@ -107,7 +108,7 @@ def is_done(members: Found) -> bool:
 
 def cell(members: Found, figure: str) -> str:
     """Write the mean over data sets with its 95 % interval, and how many there are if some are lost; or why all are."""
-    done = [float(outcome.figures[figure]) for _, outcome in members if outcome.status == "done"]
+    done = [float(outcome.figures[figure]) for _, outcome in members if figure in outcome.figures]
     if not done:
         return WHY_NOT.get(members[0][1].status, "–")
     few = "" if len(done) == len(members) else f", {len(done)} of {len(members)} sets"
@@ -136,6 +137,8 @@ def distance_tables(found: Found, column: str) -> list[str]:
         paired_table(found, column, "shd"),
         "The same between equivalence classes:",
         paired_table(found, column, "cpdag"),
+        "How far samplers expect their own pairwise modes to be from the truth, DAGs:",
+        expected_table(found, column),
     ]
 
 
@@ -151,6 +154,17 @@ def estimates_table(found: Found, by: str, distance: str) -> str:
     return markdown_table(["", "estimate", *columns], lines, left=2)
 
 
+def expected_table(found: Found, by: str) -> str:
+    """Return the distance that each posterior expects of its pairwise mode."""
+    columns, groups, figure = columns_of(found, by), grouped(found, ["method", by]), "expected_shd_mode"
+    lines = [
+        [label_of(method), *(cell(groups[method, column], figure) for column in columns)]
+        for method in LEARNERS
+        if all(is_done(groups.get((method, column), [])) for column in columns)
+    ]
+    return markdown_table(["expected", *columns], lines)
+
+
 def columns_of(found: Found, by: str) -> list[str]:
     """Return the values of a label, in order of appearance."""
     return list(dict.fromkeys(str(task.labels[by]) for task, _ in found))
@@ -162,7 +176,7 @@ def counted(method: str, members: Found) -> str:
     return label_of(method) + (f" ({sets} set{'s' if sets > 1 else ''})" if 0 < sets < FEW_SETS else "")
 
 
-def paired_table(found: Found, by: str, distance: str, ours: str = "parni") -> str:
+def paired_table(found: Found, by: str, distance: str, ours: str = DEFAULT) -> str:
     """Return how much farther each method is from the truth than ours, data set by data set, like with like.
 
     A sampler is compared by each point estimate with ours by the same one. A method with one graph is compared with our

@@ -116,8 +116,9 @@ def report(request: Request, size: Size, found: Found) -> Report:
         "pairwise mode, which is usually closer to the truth; further down samplers are compared by the same one. PC "
         "and GES are taken as they are, an undirected edge being an error. "
         f"Every sampler had {request.seconds or size.seconds:g} CPU seconds. Order, iterative and partition MCMC: BGe, "
-        "odds of an edge 1/(2 log n). All others: the paper's score, g = 10, with h = 1/100 (ADR, PARNI-DAG), 1/n "
-        "(default), or as said. DECI was not run: its package does not install on current Python.",
+        "odds of an edge 1/(2 log n). parnidag's default: BGe with a learned scale, h = 2/n. All others: the paper's "
+        "score, g = 10, with h = 1/100 (ADR, PARNI-DAG) or as said. DECI was not run: its package does not install on "
+        "current Python.",
         beside_paper(found),
         *distance_tables(found, "network"),
         "CPU seconds a data set:",

@@ -29,6 +29,7 @@ LEARNED_WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 LEARNED_ROWS = tuple(2.0**k for k in range(-2, 7))  # what BGe's prior covariance may count, beside the least
 SINGULAR = 1e-11  # the least eigenvalue of a correlation matrix that is no rounding
 MOST_SETS = 2000  # sets of columns that are checked one by one
+SLIGHT = 0.01  # sum of squares, in rows' worth of BGe's prior, below which ten thousand rows would say nothing
 
 
 class Moments(NamedTuple):
@@ -233,8 +234,8 @@ class BGe(Score):
     The form of Geiger and Heckerman as corrected by Kuipers, Moffa and Heckerman (2014, Annals of Statistics 42).
     Graphs that imply the same independences score the same. The prior covariance has equal variances, so columns are
     divided by their standard deviations first; with ``standardise=False`` they are taken as they are, and should be on
-    comparable scales around 1. Columns whose means are about 10⁶ standard deviations from the prior mean, where
-    rounding would decide, are refused.
+    comparable scales around 1. Columns that vary so little that the prior would outweigh them are then refused, and
+    those whose means are about 10⁶ standard deviations from the prior mean, where rounding would decide.
 
     Parameters
     ----------
@@ -279,6 +280,8 @@ class BGe(Score):
             raise ParnidagError(f"alpha_w must be more than n + 1 = {n + 1} for {n} nodes, got {self.alpha_w!r}")
         moments_of = data.scaled_moments if self.standardise else data.centred_gram
         grams, means = map(np.array, zip(*map(moments_of, patterns.rows), strict=True))
+        if not self.standardise:
+            refuse_slight(data, grams, bge_prior_scale(n, alpha_mu, n + 2))
         rows = np.array([data.count_rows(rows) for rows in patterns.rows], float)
         prior_scale = bge_prior_scale(n, alpha_mu, alpha_w)
         off = means - bge_prior_mean(self, n)
@@ -294,6 +297,17 @@ class BGe(Score):
         factors = bge_coefficients(rows, n, alpha_mu, alpha_w)
         nodes = np.arange(n)
         return gaussian_table(matrices, matrices[patterns.of_node, nodes, nodes], factors, patterns.of_node)
+
+
+def refuse_slight(data: Data, grams: Floats, of_a_row: float) -> None:
+    """Refuse columns that vary so little beside one row's worth of the prior covariance that only the prior speaks."""
+    slight = np.diagonal(grams, axis1=1, axis2=2).max(axis=0) < SLIGHT * of_a_row
+    if slight.any():
+        raise DataError(
+            f"{shorten([data.names[j] for j in np.flatnonzero(slight).tolist()])}: the prior of BGe expects columns on "
+            "a scale around 1 and outweighs what varies so little, so that its edges would be the prior's; use "
+            "standardise=True, or other units"
+        )
 
 
 def bge_prior_mean(score: BGe, n: int) -> Floats:
