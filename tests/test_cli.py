@@ -16,6 +16,7 @@ from commands import NODES, PROBABILITIES, StubPosterior, calls, table
 
 import parnidag
 from parnidag.cli import app as cli
+from parnidag.cli import runs
 from parnidag.errors import ParnidagError
 from parnidag.simulation import example_network, simulate
 
@@ -227,6 +228,18 @@ def test_demo_options(calls, capsys, tmp_path):
     assert calls[0][0].values.shape == (60, 20)
     assert calls[0][1]["seed"] == 5
     assert "60 simulated rows (seed 5)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("terminal", "left"), [(True, True), (True, False), (False, True)])
+def test_a_demo_in_a_terminal_leaves_the_rest_to_be_compiled(terminal, left, calls, capsys, tmp_path, monkeypatch):
+    names = list(example_network().names)
+    calls.result = StubPosterior(pd.DataFrame(0.0, index=names, columns=names))
+    asked = []
+    monkeypatch.setattr(runs, "compile_rest_beside", lambda: asked.append(True) or left)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    assert cli.run(["demo", "--report", str(tmp_path / "look.html")]) == 0
+    assert len(asked) == terminal
+    assert ("In the background, once on this machine" in capsys.readouterr().out) == (terminal and left)
 
 
 # ── end to end ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -106,7 +106,6 @@ def sample(
 
     import parnidag
 
-    compile_answers_beside()
     prior, sampler, table = model.prior(), sampling.algorithm(), model.data(data)
     score = model.chosen_score(table)
     seed = running.seed(sampling.seed)
@@ -114,6 +113,7 @@ def sample(
     from parnidag.run.progress import notes_worded_by
 
     words = notes_worded_by(lambda note: in_option_words(note, table.names))
+    compile_answers_beside()
     with running.executor() as executor, words, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", parnidag.StoppedWarning)
         posterior = parnidag.sample(
