@@ -300,9 +300,9 @@ class Data(Kept):
         """List what the model cannot carry, or what looks like a mistake: a line each with its remedy, gravest first.
 
         Found are columns that are functions of others, row numbers, dates, fewer rows than columns, columns far from
-        normal, columns that never vary where others were set, levels that are written alike, rows that resemble the
-        rows before them, and kinds of columns that one value more would change. Of a table that is read in batches
-        only how it was read is known.
+        normal, relations that look curved, columns that never vary where others were set, levels that are written
+        alike, rows that resemble the rows before them, and kinds of columns that one value more would change. Of a
+        table that is read in batches only how it was read is known.
 
         Examples
         --------
