@@ -126,7 +126,13 @@ def compare_wide(path: str, truth_path: str, slices: int, static: list[str]) -> 
         BEFORE: truth[fixed : fixed + variables, later],
         "static": truth[:fixed, later],
     }
-    for name, options in {"default": {}, "at most 5 parents": {"prior": parnidag.EdgePrior(max_parents=5)}}.items():
+    few = parnidag.EdgePrior(max_parents=5)
+    runs: dict[str, dict[str, Any]] = {
+        "default": {},
+        "at most 5 parents": {"prior": few},
+        "at most 5 parents, BIC": {"prior": few, "score": "bic"},
+    }
+    for name, options in runs.items():
         began = time.process_time()
         posterior = parnidag.sample(panel, seed=1, progress=False, **options)
         seconds = time.process_time() - began

@@ -165,6 +165,19 @@ def saved(posterior, tmp_path, monkeypatch):
     return str(posterior.save(tmp_path / "p.nc"))
 
 
+def test_effects_are_printed_as_json(saved, posterior, capsys):
+    assert cli.run(["effects", saved, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    table = posterior.effects().summary()
+    assert [row["mean"] for row in answer["effects"]] == pytest.approx(table["mean"].tolist(), rel=1e-12)
+    assert answer["assumed"].startswith("Assumed: no hidden common causes")
+    assert cli.run(["effects", saved, "--json", "--do", "soil=99", "--versus", "soil=0"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {row["node"] for row in answer["effects"]} == {*posterior.nodes} - {"soil"}
+    assert "lies outside the data" in answer["notes"][0]
+    assert cli.run(["effects", saved, "--json", "-o", "out.csv"]) == 2
+
+
 def test_effects_are_printed_and_written(saved, posterior, capsys):
     assert cli.run(["effects", saved, "--cause", "soil", "-o", "out.csv"]) == 0
     out = capsys.readouterr().out

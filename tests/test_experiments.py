@@ -96,6 +96,13 @@ def test_following_the_suggestion_beats_chance_and_the_last():
     assert frame["suggested", "shd"].mean() < frame["none", "shd"].mean()
 
 
+def test_without_an_open_edge_there_is_nothing_to_tell():
+    noise = np.random.default_rng(1).normal(size=(200, 2))
+    table = parnidag.exact(noise, prior=EdgePrior(forbidden=[(0, 1), (1, 0)]), draws=20, seed=1).suggest_experiments()
+    assert table[["bits", "open_edges"]].to_numpy().tolist() == [[0.0, 0.0]] * 2
+    assert set(table["why"]) == {"no edge here has a direction that is left open"}
+
+
 def test_mistakes_are_named():
     posterior = parnidag.exact(strong_chain(50), score=scores.BGe(), draws=20, seed=1)
     for arguments, message in (

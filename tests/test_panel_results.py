@@ -169,6 +169,11 @@ def test_report_has_a_view_of_time(result: Posterior) -> None:
     assert "The past is held as it was" not in plain_page
 
 
+def test_experiments_are_on_variables_now(result: Posterior) -> None:
+    assert sorted(result.suggest_experiments()["node"]) == ["a", "b"]
+    assert result.suggest_experiments(nodes=["a[t-1]"])["bits"].tolist() == [0.0]
+
+
 def test_command_line_says_that_effects_are_of_one_step(result: Posterior, tmp_path: Any, capsys: Any) -> None:
     result.save(tmp_path / "panel.nc")
     assert cli.run(["effects", str(tmp_path / "panel.nc"), "--cause", "a[t-1]"]) == 0

@@ -80,6 +80,8 @@ def path(graph, i, j):
         ("(a -> b or b -> c) and c -> d", lambda g: (g[0, 1] or g[1, 2]) and g[2, 3]),
         ("not (a -> b or not b => d)", lambda g: not (g[0, 1] or not path(g, 1, 3))),
         ("not not a->b", lambda g: g[0, 1]),
+        ("a → b and c←d", lambda g: g[0, 1] and g[3, 2]),
+        ("a ⇒ b or not d ⇐ c", lambda g: path(g, 0, 1) or not path(g, 2, 3)),
     ],
 )
 def test_statements_mean_what_they_say(posterior, text, truth):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parnidag._util.files import replacing
 from parnidag.cli.screens import UsageError, print_table, say
@@ -87,6 +87,30 @@ def contrast_table(
     kind = "means" if isinstance(found, Contrast) else "probabilities"
     say(f"If {_words(do)}, instead of {_words(versus)}, the {kind} differ by:")
     _show(found.summary(), output, found.notes)
+
+
+def as_json(
+    posterior: Posterior,
+    cause: str | None,
+    effect: str | None,
+    do: dict[str, float | str],
+    versus: dict[str, float | str],
+    standardised: bool,
+    data: Path | None,
+) -> dict[str, Any]:
+    """Return the same for other programs: every row with every column, nothing rounded."""
+    found: Any
+    if do:
+        found = posterior.contrast(do=do, versus=versus, data=data) if versus else posterior.intervene(do, data=data)
+        table = found.summary()
+    elif cause and effect and (posterior.record.settings.get("score") or {}).get("name") == "Spline":
+        found = posterior.dose_response(cause, effect, data=data)
+        table = found.summary()
+    else:
+        found = posterior.effects(standardised=standardised, data=data)
+        table = found.summary(cause, effect)
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return {"effects": rows, "notes": list(getattr(found, "notes", ())), "assumed": " ".join(ASSUMED)}
 
 
 def _words(do: dict[str, float | str]) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from parnidag.cli.screens import UsageError, print_against_truth, print_differences
+from parnidag.cli.screens import UsageError, print_against_truth, print_differences, print_json
 from parnidag.cli.written import check_report, check_writable, deliver_report
 
 DIFFERENCE = 0.05
@@ -97,6 +97,7 @@ def effects(
     data: Path | None = None,
     standardised: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE.csv")] = None,
+    json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
 ) -> int:
     """Say what causes do, from a saved result: total effects, or what happens if nodes are set.
 
@@ -119,7 +120,11 @@ def effects(
         Show effects in standard deviations.
     output
         Write the whole table here.
+    json
+        Print the whole table as one JSON object.
     """
+    if json and output is not None:
+        raise UsageError("--json prints the whole table: leave out --output")
     if do and (cause or effect or standardised):
         raise UsageError("--do shows all nodes in their units: leave out --cause, --effect and --standardised")
     if versus and not do:
@@ -128,14 +133,17 @@ def effects(
         raise UsageError(f"--output {output}: the table is written as CSV, so name it *.csv")
     check_writable("--output", output, result)
 
-    from parnidag.cli.causes import contrast_table, effect_table, outcome_table, settings_of
+    from parnidag.cli.causes import as_json, contrast_table, effect_table, outcome_table, settings_of
     from parnidag.results.netcdf import load
 
     posterior = load(result)
-    if versus:
-        contrast_table(posterior, settings_of(do, "--do"), settings_of(versus, "--versus"), data, output)
+    one, other = settings_of(do, "--do"), settings_of(versus, "--versus")
+    if json:
+        print_json(as_json(posterior, cause, effect, one, other, standardised, data))
+    elif versus:
+        contrast_table(posterior, one, other, data, output)
     elif do:
-        outcome_table(posterior, settings_of(do, "--do"), data, output)
+        outcome_table(posterior, one, data, output)
     else:
         effect_table(posterior, cause, effect, standardised, data, output)
     return 0

@@ -179,7 +179,9 @@ def suggest_experiments(
     names, graphs = posterior.record.nodes, drawn_graphs(posterior.record)
     if isinstance(nodes, str):
         raise ParnidagError(f"nodes must be a list of names, got {nodes!r}", argument="nodes")
-    candidates = np.array([node_number(names, name, "nodes") for name in (names if nodes is None else nodes)], int)
+    past = posterior.record.settings.get("parents_only", ())
+    listed = [name for name in names if name not in past] if nodes is None else nodes
+    candidates = np.array([node_number(names, name, "nodes") for name in listed], int)
     if about is None:
         return rank_experiments(names, graphs, candidates)
     if isinstance(about, str) or len(about) != 2 or about[0] == about[1]:

@@ -47,7 +47,8 @@ class OpenEdges:
     def pointing(self) -> Floats:
         """Return the probability that an edge is there, this way, and open."""
         codes = self.parents * self.n + self.children
-        return np.bincount(codes, self.weights[self.graph], self.n**2).reshape(self.n, self.n)
+        counted = np.bincount(codes, self.weights[self.graph], self.n**2)  # whole numbers if there is nothing to count
+        return counted.astype(np.float64).reshape(self.n, self.n)
 
 
 def open_edges(graphs: DrawnGraphs) -> OpenEdges:

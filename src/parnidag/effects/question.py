@@ -3,7 +3,7 @@
 question  = either { "or" either }
 either    = negated { "and" negated }
 negated   = "not" negated | "(" question ")" | statement
-statement = names { arrow names }            arrows: "->", "<-", "=>", "<=", "--", and the word "before"
+statement = names { arrow names }            arrows: "->", "<-", "=>", "<=", "--", as → ← ⇒ ⇐, and the word "before"
           | names "_||_" names [ "|" names ]
 names     = name { "," name }                quoted if it has blanks or signs in it
 """
@@ -19,14 +19,16 @@ from parnidag.errors import ParnidagError
 
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<sign>_\|\|_|->|<-|=>|<=|--|[()|,])
+        (?P<sign>_\|\|_|->|<-|=>|<=|--|[()|,→←⇒⇐⫫])
       | (?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-      | (?P<word>(?:[^\s()|,"'<>=\-]|-(?![->]))+)
+      | (?P<word>(?:[^\s()|,"'<>=\-→←⇒⇐⫫]|-(?![->]))+)
     )""",
     re.VERBOSE,
 )
 _WORDS = ("and", "or", "not", "before")
 _ARROWS = ("->", "<-", "=>", "<=", "--", "before")
+_WRITTEN = {"→": "->", "←": "<-", "⇒": "=>", "⇐": "<=", "⫫": "_||_"}
+"""Signs as results show them."""
 MOST_NESTED = 100
 """So deep may parentheses and negations be nested."""
 
@@ -79,7 +81,7 @@ class _Reader:
             if match is None:
                 self._refuse("this cannot be read", place + len(self.text[place:]) - len(self.text[place:].lstrip()))
             kind = str(match.lastgroup)
-            value, begin = match[kind], match.start(kind)
+            value, begin = _WRITTEN.get(match[kind], match[kind]), match.start(kind)
             if kind == "quoted":
                 kind, value = "word", re.sub(r"\\(.)", r"\1", value[1:-1])
             elif value in _WORDS:

@@ -648,7 +648,7 @@ class Posterior:
         about : (str, str), optional
             A cause and an effect: rank by what is told of this effect instead of the whole graph.
         nodes : sequence of str, optional
-            The nodes that can be set; all by default.
+            The nodes that can be set; all by default, but those of the past and static ones.
         data
             As for `effects`.
 
