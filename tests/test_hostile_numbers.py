@@ -192,6 +192,13 @@ def test_what_rounding_or_the_prior_would_decide_is_refused(score, values, words
         score.table(Data(values, kind="continuous"))
 
 
+def test_columns_with_empty_cells_that_the_prior_would_outweigh_are_refused():
+    values = three() * [1.0, 1e-6, 1.0]
+    values[2, 0] = np.nan
+    with pytest.raises(DataError, match="X1: the prior of BGe"):
+        parnidag.sample(values, score=scores.BGe(alpha_w="learn", standardise=False), draws=2, progress=False)
+
+
 @pytest.mark.parametrize(
     ("score", "what"),
     [

@@ -22,7 +22,7 @@ from parnidag.errors import DataError, ParnidagError
 from parnidag.kernels.types import Flags, Floats
 from parnidag.scores.bdeu import BDeu
 from parnidag.scores.copula import Copula
-from parnidag.scores.gaussian import BGe, bge_prior_mean
+from parnidag.scores.gaussian import BGe, bge_prior_mean, refuse_slight
 from parnidag.scores.normal_scores import has_heavy_ties
 
 Cells: TypeAlias = GaussianCells | ClassCells
@@ -93,6 +93,9 @@ def _columns(data: Data) -> list[tuple[Floats, Flags]]:
 def _plain(data: Data, score: BGe) -> list[ColumnCells]:
     """Return numbers in the units of BGe, less the prior mean; means and deviations are those of the known cells."""
     nodes, prior_mean = [], bge_prior_mean(score, data.n_nodes)
+    if not score.standardise:
+        known = [values[~empty] for values, empty in _columns(data)]
+        refuse_slight(score, data, np.array([seen.var() * seen.size for seen in known]))
     for (values, empty), shift in zip(_columns(data), prior_mean, strict=True):
         seen = values[~empty]
         mean, unit = (seen.mean(), seen.std(ddof=1)) if score.standardise else (0.0, 1.0)

@@ -281,7 +281,7 @@ class BGe(Score):
         moments_of = data.scaled_moments if self.standardise else data.centred_gram
         grams, means = map(np.array, zip(*map(moments_of, patterns.rows), strict=True))
         if not self.standardise:
-            refuse_slight(data, grams, bge_prior_scale(n, alpha_mu, n + 2))
+            refuse_slight(self, data, np.diagonal(grams, axis1=1, axis2=2).max(axis=0))
         rows = np.array([data.count_rows(rows) for rows in patterns.rows], float)
         prior_scale = bge_prior_scale(n, alpha_mu, alpha_w)
         off = means - bge_prior_mean(self, n)
@@ -299,9 +299,9 @@ class BGe(Score):
         return gaussian_table(matrices, matrices[patterns.of_node, nodes, nodes], factors, patterns.of_node)
 
 
-def refuse_slight(data: Data, grams: Floats, of_a_row: float) -> None:
-    """Refuse columns that vary so little beside one row's worth of the prior covariance that only the prior speaks."""
-    slight = np.diagonal(grams, axis1=1, axis2=2).max(axis=0) < SLIGHT * of_a_row
+def refuse_slight(score: BGe, data: Data, squares: Floats) -> None:
+    """Refuse columns whose sums of squares are so small beside one row's worth of the prior that only that speaks."""
+    slight = squares < SLIGHT * bge_prior_scale(data.n_nodes, float(score.alpha_mu), data.n_nodes + 2)
     if slight.any():
         raise DataError(
             f"{shorten([data.names[j] for j in np.flatnonzero(slight).tolist()])}: the prior of BGe expects columns on "
