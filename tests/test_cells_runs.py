@@ -12,6 +12,8 @@ from parnidag import EdgePrior, api, samplers, scores
 from parnidag.cells.gaussian import GaussianCells
 from parnidag.data import Data
 from parnidag.errors import DataError, ParnidagError
+from parnidag.results import diagnostics
+from parnidag.results.modes import ModeGroup
 from parnidag.run import memory
 from parnidag.target import Target
 
@@ -168,6 +170,12 @@ def test_completed_tables_go_on_too_and_a_checkpoint_changes_nothing(tmp_path, m
         brief(checkpoint=kept)
     assert_same_run(brief(checkpoint=kept), posterior)
     assert_same_run(brief(output=tmp_path / "posterior.nc"), posterior)
+
+
+def test_chains_in_separated_modes_do_not_go_on(monkeypatch):
+    apart = ModeGroup(("age", "dose"), [], "separated", ((0, 1), (2, 3)), None, None, None)
+    monkeypatch.setattr(diagnostics, "find_modes", lambda *given: [apart])
+    assert "longer_after" not in brief().settings
 
 
 def test_a_run_that_would_take_many_minutes_more_does_not_go_on(monkeypatch):

@@ -292,7 +292,11 @@ def _further(run: Run) -> Further | None:
     if not affordable:
         return None
     found = Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics()
-    return further._replace(after=found.verdict) if found.converged is False else None
+    if found.converged is not False:
+        return None
+    if further.sampler is sampler and any(group.kind == "separated" for group in found.modes):
+        return None  # what is not crossed in so many iterations is not crossed in a few times as many
+    return further._replace(after=found.verdict)
 
 
 def _go_on(first: Run, further: Further, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
