@@ -77,8 +77,8 @@ def graph_of(chain):
     return np.asarray(chain.graph.position != ABSENT)
 
 
-def prior_table(rng, graph, rows=ROWS, alpha_mu=ALPHA_MU, alpha_w=ALPHA_W):
-    """Draw a table from the model: parameters of every node from their prior, then rows."""
+def prior_parameters(rng, graph, alpha_mu=ALPHA_MU, alpha_w=ALPHA_W):
+    """Draw coefficients, intercepts and variances of every node from their prior."""
     n = len(graph)
     factors = bge_coefficients(np.array([0.0]), n, alpha_mu, alpha_w)
     scale = bge_prior_scale(n, alpha_mu, alpha_w)
@@ -86,8 +86,12 @@ def prior_table(rng, graph, rows=ROWS, alpha_mu=ALPHA_MU, alpha_w=ALPHA_W):
     words = random_state(int(rng.integers(2**40)))
     drawn, noise = np.zeros((n, n)), np.zeros(n)
     draw_parameters(table, graph, words, np.zeros(n, np.int64), np.zeros((n + 2, n + 2)), drawn, noise)
-    intercepts = rng.normal(size=n) * np.sqrt(noise / alpha_mu)
-    return table_given(rng, graph, drawn, intercepts, noise, rows)
+    return drawn, rng.normal(size=n) * np.sqrt(noise / alpha_mu), noise
+
+
+def prior_table(rng, graph, rows=ROWS, alpha_mu=ALPHA_MU, alpha_w=ALPHA_W):
+    """Draw a table from the model: parameters of every node from their prior, then rows."""
+    return table_given(rng, graph, *prior_parameters(rng, graph, alpha_mu, alpha_w), rows)
 
 
 def table_given(rng, graph, drawn, intercepts, noise, rows):

@@ -116,11 +116,6 @@ def test_completed_tables_count_among_the_memory_of_a_run(monkeypatch):
         parnidag.sample(patients(), draws=1)
 
 
-def test_effects_are_refused(usual):
-    with pytest.raises(ParnidagError, match="all known"):
-        usual.effects()
-
-
 def test_a_copula_of_numbers_does_not_see_monotone_transforms():
     table = parnidag.simulate(nodes=4, edges=4, rows=80, seed=2).values
     one = parnidag.exact(table, score="copula")

@@ -20,6 +20,7 @@ import numpy as np
 from parnidag._util.checks import seed_or_new, whole
 from parnidag._util.files import why_not_writable
 from parnidag._version import __version__
+from parnidag.cells.margins import margin_of_numbers
 from parnidag.data.doubts import doubts_shown
 from parnidag.data.gaps import refuse_gaps
 from parnidag.data.table import Data, as_data
@@ -38,7 +39,7 @@ from parnidag.graphs.adjacency import Adjacency
 from parnidag.graphs.graph import as_graph
 from parnidag.kernels.ahead import compilation_told
 from parnidag.priors.edge_prior import EdgePrior, chosen_prior
-from parnidag.results.assemble import record_of_answer, record_of_run, software
+from parnidag.results.assemble import margins_kept, record_of_answer, record_of_run, software
 from parnidag.results.netcdf import load, save_record
 from parnidag.results.posterior import Posterior
 from parnidag.results.prior_marginals import prior_of_edges, with_beta_odds
@@ -59,8 +60,10 @@ from parnidag.samplers.parni.ahead import compile_mixture_beside
 from parnidag.samplers.redraw import is_quick
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import choose_score, has_linear_parameters
+from parnidag.scores.copula import Copula
 from parnidag.scores.custom import OwnScore
 from parnidag.scores.listed import Table
+from parnidag.scores.normal_scores import ranked
 from parnidag.space.read import as_space
 from parnidag.target import Target
 
@@ -538,6 +541,13 @@ def _kept_of(data: Data, target: Target) -> dict[str, Any]:
         return {}
     if has_linear_parameters(target.score):
         return data.sums()
+    if isinstance(target.score, Copula):
+        columns = [ranked(column) for column in data.values.T]
+        margins = [
+            margin_of_numbers(column, np.unique(values), column.shares > 1.0)
+            for column, values in zip(columns, data.values.T, strict=True)
+        ]
+        return target.score.scored(data).sums() | margins_kept(margins)
     return data.different_rows() if type(target.score).__name__ == "BDeu" else {}
 
 

@@ -67,14 +67,12 @@ def cells_of(data: Data, score: object) -> Cells | None:
 
 
 def describe_cells(data: Data, cells: Cells) -> dict[str, Any]:
-    """Say how many cells are drawn and which levels may stand in those that are empty, in a form that JSON can hold."""
+    """Say how many cells are drawn and which levels columns of classes have, in a form that JSON can hold."""
     found: dict[str, Any] = cells.describe()
-    if data.gaps is None:
-        return found
-    found["empty"] = int(data.gaps.sum())
-    levels = cells.empty.levels
-    found["levels"] = {data.names[j]: data.level_names(j) for j in cells.empty.nodes.tolist() if levels[j]}
-    return found
+    if data.gaps is not None:
+        found["empty"] = int(data.gaps.sum())
+    levels = {data.names[j]: data.level_names(j) for j in np.flatnonzero(cells.empty.levels).tolist()}
+    return found | {"levels": levels}
 
 
 def _is_cut(data: Data) -> bool:

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from parnidag.cells.class_sweep import ClassArrays, draw_first_classes, fill_codes, sweep_classes
-from parnidag.cells.filled import EmptyCells, note_draw
+from parnidag.cells.filled import EmptyCells, forget_draws, note_draw
+from parnidag.cells.worlds import MOST_NUMBERS, World, forget_worlds, make_worlds, note_world
 from parnidag.kernels.by_address import pack_arrays
 from parnidag.kernels.problem import ScoreTable, function_table
 from parnidag.kernels.random import RandomState
@@ -97,6 +98,7 @@ class CompletedClasses:
         self.cells, self.arrays = cells, arrays
         self._first_empty, self._empty_rows = cells.empty.first, cells.empty.rows
         self.filled = cells.empty.sums()
+        self.worlds = make_worlds(MOST_NUMBERS)
         function = BDeu().function()
         self.tables: tuple[ScoreTable, ...] = tuple(
             function_table(cells.columns, function, content) for content in self._contents()
@@ -115,9 +117,28 @@ class CompletedClasses:
         fill_codes(self.arrays, self._first_empty, self._empty_rows)
         self._recount()
 
-    def note(self) -> None:
-        """Add what now stands in the empty cells to what the chain has drawn."""
+    def note(self, value: int, parents: Integers, degree: Integers) -> None:
+        """Add what was just drawn, given this graph and under this value, to what the chain has drawn."""
+        note_world(self.worlds, lambda: self._world(value, parents, degree))
         note_draw(self.cells.empty, self.filled, self.arrays.classes.astype(float), np.zeros(0))
+
+    def forget(self) -> None:
+        """Forget what was drawn, when tuning ends."""
+        forget_draws(self.filled)
+        forget_worlds(self.worlds)
+
+    def _world(self, value: int, parents: Integers, degree: Integers) -> World | None:
+        """Return the graph; the counts of its families, node by node, with the node's own levels fastest; the value."""
+        codes, arity, n = self.arrays.codes, self.cells.arity, self.cells.columns
+        families = [np.append(np.sort(parents[j, : degree[j]]), j) for j in range(n)]
+        if sum(float(np.prod(arity[family].astype(float))) for family in families) > MOST_NUMBERS:
+            return None
+        edges = np.concatenate([family[:-1] * n + j for j, family in enumerate(families)]).astype(np.int32)
+        counts = [
+            np.bincount(np.ravel_multi_index(tuple(codes[family]), arity[family]), minlength=np.prod(arity[family]))
+            for family in families
+        ]
+        return edges, np.concatenate([*counts, [value]]).astype(float)
 
     def _recount(self) -> None:
         for table, content in zip(self.tables, self._contents(), strict=True):

@@ -10,10 +10,12 @@ import numpy as np
 
 from parnidag.cells.arrays import CellArrays, CellLayout, make_arrays
 from parnidag.cells.columns import ANYTHING, KNOWN, ColumnCells
-from parnidag.cells.filled import EmptyCells, Meaning, note_draw
+from parnidag.cells.filled import EmptyCells, Meaning, forget_draws, note_draw
+from parnidag.cells.margins import Margin
 from parnidag.cells.rescale import CellPrior
 from parnidag.cells.sums import add_up, fill_matrices, fill_table
-from parnidag.cells.sweep import between, sweep
+from parnidag.cells.sweep import between, describe_world, sweep
+from parnidag.cells.worlds import World, forget_worlds, make_worlds, note_world
 from parnidag.kernels.jit import entry
 from parnidag.kernels.problem import ScoreTable, gaussian_table
 from parnidag.kernels.random import RandomState, below, normal
@@ -38,12 +40,15 @@ class GaussianCells:
     empty: EmptyCells
     meanings: tuple[Meaning | None, ...]
     """What the numbers of each node are in the table."""
+    margins: tuple[Margin, ...] = ()
+    """The same as effects need it; none if nobody asks."""
 
     @staticmethod
     def of(nodes: Sequence[ColumnCells], alpha_mu: float, alpha_w: Sequence[float]) -> GaussianCells:
         layout, fixed = lay_out(nodes), np.concatenate([node.fixed for node in nodes])
         meanings = tuple(node.meaning for node in nodes)
-        return GaussianCells(layout, fixed, alpha_mu, tuple(alpha_w), _empty_cells(nodes, layout), meanings)
+        margins = tuple(node.margin for node in nodes if node.margin is not None)
+        return GaussianCells(layout, fixed, alpha_mu, tuple(alpha_w), _empty_cells(nodes, layout), meanings, margins)
 
     @property
     def columns(self) -> int:
@@ -137,6 +142,7 @@ class Completed:
         self._grams = np.zeros((values, 1, columns, columns))
         self._owns, self._nodes = np.zeros((values, columns)), np.zeros((values, n))
         self.filled = cells.empty.sums()
+        self.worlds = make_worlds(columns * (columns - 1) + 3 * columns)
         self._by_column = [self._table(k, columns) for k in range(values)]
         self.tables = tuple(self._table(k, n) for k in range(values))
         """For each value the score of a node given its parents."""
@@ -164,14 +170,27 @@ class Completed:
         fill_table(self.cells.layout, self.arrays)
         self._sum_up(True)
 
-    def note(self) -> None:
-        """Add what now stands in the empty cells to what the chain has drawn."""
+    def note(self, value: int, parents: Integers, degree: Integers) -> None:
+        """Add what was just drawn, given this graph and under this value, to what the chain has drawn."""
+        note_world(self.worlds, lambda: self._world(value))
         cells, empty = self.cells, self.cells.empty
         drawn = self.arrays.table[cells.layout.first_column[empty.node_of_cell], empty.rows]
         drawn = cells.offsets[empty.node_of_cell] + cells.slopes[empty.node_of_cell] * drawn
         for j in cells.curved.tolist():
             drawn[empty.first[j] : empty.first[j + 1]] = self._in_table(j, drawn[empty.first[j] : empty.first[j + 1]])
         note_draw(empty, self.filled, drawn, self._correlations()[cells.layout.varies])
+
+    def forget(self) -> None:
+        """Forget what was drawn, when tuning ends."""
+        forget_draws(self.filled)
+        forget_worlds(self.worlds)
+
+    def _world(self, value: int) -> World:
+        own = self.arrays
+        edges = int(own.member_count.sum())
+        codes, numbers = np.zeros(edges, np.int32), np.zeros(2 * edges + 3 * own.totals.size)
+        describe_world(own, self._by_column[value], float(self.cells.alpha_mu), codes, numbers)
+        return codes, numbers
 
     def _in_table(self, j: int, drawn: Floats) -> Floats:
         """Return what stands in the empty cells of a node, in the units of the table or as codes."""

@@ -19,14 +19,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from parnidag.cells.arrays import CellArrays, CellLayout
 from parnidag.cells.rescale import CellPrior, rescale_columns
 from parnidag.kernels.jit import entry, kernel
-from parnidag.kernels.parameters import draw_node
+from parnidag.kernels.parameters import draw_node, mean_node
 from parnidag.kernels.problem import ScoreTable
 from parnidag.kernels.random import RandomState, choose, normal
 from parnidag.kernels.truncated import normal_between
-from parnidag.kernels.types import Floats, Integers, int64
+from parnidag.kernels.types import Codes, Floats, Integers, int64
 
 ONE = int64(1)
 
@@ -185,3 +187,28 @@ def squared(own: CellArrays, vectors: Floats, before: int, after: int, first: in
             left -= own.drawn[other, c] * change
     found: float = left * left / own.noise[c]
     return found
+
+
+@entry
+def describe_world(own: CellArrays, table: ScoreTable, alpha_mu: float, codes: Codes, numbers: Floats) -> None:
+    """Write down the graph and the parameters that the last sweep drew, and what parameters are on average.
+
+    Numbers are the coefficients of all edges between columns, as drawn and their posterior means given the graph and
+    the table as it is now; then of every column the intercept, its posterior mean, and the variance of the noise.
+    """
+    columns, edges, place = own.totals.size, codes.size, int64(0)
+    means = np.zeros((columns, columns))
+    worth = own.table.shape[1] + alpha_mu
+    for c in range(columns):
+        members, count = own.members[c], own.member_count[c]
+        mean_node(table, int64(c), members, int64(count), own.factor, means)
+        rest = own.totals[c]
+        for k in range(count):
+            member = members[k]
+            codes[place] = member * columns + c
+            numbers[place], numbers[edges + place] = own.drawn[member, c], means[member, c]
+            rest -= means[member, c] * own.totals[member]
+            place += ONE
+        numbers[2 * edges + c] = own.intercepts[c]
+        numbers[2 * edges + columns + c] = rest / worth
+        numbers[2 * edges + 2 * columns + c] = own.noise[c]

@@ -56,10 +56,12 @@ def effect_table(
         say(f"no effect at all with probability {found.no_effect:.3g}.")
         _show(found.summary(), output, found.notes)
         return
-    effects = posterior.effects(standardised=standardised, data=data)
+    from parnidag.effects.totals import Effects
+
+    effects = posterior.effects(standardised=standardised or None, data=data)
     table = effects.summary(cause, effect)
-    if hasattr(effects, "standardised"):
-        say(f"Total effects, in {'standard deviations' if standardised else 'units of the columns'}.")
+    if isinstance(effects, Effects):
+        say(f"Total effects, in {effects.units}.")
     else:
         say("Effects on probabilities: by how much a level becomes more probable if the cause")
         say("is not set to its first level, and how many times as probable.")
@@ -84,7 +86,9 @@ def contrast_table(
     from parnidag.effects.outcomes import Contrast
 
     found = posterior.contrast(do=do, versus=versus, data=data)
-    kind = "means" if isinstance(found, Contrast) else "probabilities"
+    kind = "probabilities"
+    if isinstance(found, Contrast):
+        kind = "means and probabilities" if found.levels else "means"
     say(f"If {_words(do)}, instead of {_words(versus)}, the {kind} differ by:")
     _show(found.summary(), output, found.notes)
 
@@ -120,7 +124,7 @@ def _words(do: dict[str, float | str]) -> str:
 
 
 def _show(table: pd.DataFrame, output: Path | None, notes: Sequence[str] = ()) -> None:
-    left_out = ONLY_IN_FILES | (SIGNS if "level" in table else set())
+    left_out = ONLY_IN_FILES | (SIGNS if {"level", "zero"} <= set(table) else set())
     columns = [name for name in table.columns if name not in left_out]
     shown = table[columns].head(SHOWN)
     rows = [

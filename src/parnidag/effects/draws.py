@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -115,6 +116,25 @@ def families_of(graphs: DrawnGraphs) -> Families:
     return Families(of.reshape(-1, n), firsts % n, first, parents, slots)
 
 
+@dataclass(frozen=True)
+class Places:
+    """What has an effect, and on what there is one: a node, or a level of one."""
+
+    node: Integers
+    level: tuple[str, ...]
+    """Which level of the node; empty for numbers."""
+    versus: tuple[str, ...]
+    """The level that it is compared with as a cause: the node's first."""
+
+    @staticmethod
+    def of_numbers(n: int) -> Places:
+        return Places(np.arange(n), ("",) * n, ("",) * n)
+
+    @property
+    def has_levels(self) -> bool:
+        return any(self.level)
+
+
 @dataclass(frozen=True, eq=False)
 class LinearDraws:
     """Graphs, the posterior means of their coefficients, and one draw of coefficients for each draw of a graph."""
@@ -134,11 +154,23 @@ class LinearDraws:
     """Variances of the noise (draws × n)."""
     seed: int
 
+    splits: ClassVar[bool] = True
+    """Whether there are posterior means given the graphs, so that variance between them can be told."""
+
     @property
     def shape(self) -> tuple[int, int]:
         """Chains and draws."""
         chains, draws = self.graphs.index.shape
         return chains, draws
+
+    @property
+    def places(self) -> Places:
+        return Places.of_numbers(len(self.names))
+
+    def ratios(self, standardised: bool) -> Floats:
+        """Return what an effect of i on j in the score's units is in those of the columns, or in deviations."""
+        unit = self.scales.units / (self.scales.deviations if standardised else 1.0)
+        return np.asarray(unit[None, :] / unit[:, None])
 
     def effects_of(self, cause: int) -> Floats:
         """Return the total effects of a cause on every node, in every draw, in the score's units (draws × n)."""

@@ -169,3 +169,37 @@ def set_nodes(
                 one += drawn[shift + slot] * (single[draw, parent] - centres[node, parent])
             expected[draw, node] = mean
             single[draw, node] = one
+
+
+@entry
+def follow_worlds(laid: Laid, coefficients: Floats, base: Floats, fixed: Flags, values: Floats, found: Floats) -> None:
+    """Find what every column is in each world: its `base` and what its parents add, or the value that it is set to.
+
+    Each graph that was laid out is a world of its own (all arrays worlds × columns, but `fixed`, which has columns).
+    """
+    for world in range(found.shape[0]):
+        for j in laid.order[world]:
+            total = values[world, j]
+            if not fixed[j]:
+                total = base[world, j]
+                for slot in range(laid.first[world, j], laid.first[world, j + 1]):
+                    total += coefficients[slot] * found[world, laid.parents[slot]]
+            found[world, j] = total
+
+
+@entry
+def spread_worlds(laid: Laid, coefficients: Floats, noise: Floats, fixed: Flags, room: Floats, found: Floats) -> None:
+    """Find the variance of every column in each world, where some are set: Σ_k t²_kj σ²_k over the noise of others."""
+    found[:] = 0.0
+    for world in range(found.shape[0]):
+        for source in range(fixed.size):
+            if fixed[source]:
+                continue
+            room[:] = 0.0
+            for j in laid.order[world]:
+                if not fixed[j]:
+                    total = 1.0 if j == source else 0.0
+                    for slot in range(laid.first[world, j], laid.first[world, j + 1]):
+                        total += coefficients[slot] * room[laid.parents[slot]]
+                    room[j] = total
+                    found[world, j] += total * total * noise[world, source]

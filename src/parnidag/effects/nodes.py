@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from parnidag._util.checks import is_number, number
 from parnidag._util.text import did_you_mean, shorten
 from parnidag.data.columns import number_label
-from parnidag.data.table import Data
 from parnidag.errors import ParnidagError
 from parnidag.kernels.types import Flags, Floats, Integers
 
+Columns = Sequence[Mapping[str, Any]]
+"""What is known of each column of the data, as `Data.describe` says it."""
 STEPS = 25
 """Values that a cause is set to if none are given."""
 
@@ -25,7 +27,9 @@ def node_number(names: tuple[str, ...], name: object, argument: str) -> int:
     raise ParnidagError(f"{argument} must be the name of a node, got {name!r}; {hint}", argument=argument)
 
 
-def numbers_set(names: tuple[str, ...], given: object, argument: str, may_be_empty: bool = False) -> dict[str, float]:
+def numbers_set(
+    names: tuple[str, ...], given: object, argument: str, may_be_empty: bool = False
+) -> dict[str, float | str]:
     """Check the nodes and the numbers of an intervention."""
     values = as_mapping(given, argument, may_be_empty)
     for name, value in values.items():
@@ -72,21 +76,21 @@ def as_mapping(given: object, argument: str, may_be_empty: bool) -> dict[str, ob
     return dict(given)
 
 
-def far_away(data: Data, do: Mapping[str, float]) -> tuple[str, ...]:
+def far_away(columns: Columns, do: Mapping[str, float | str], more: str = "") -> tuple[str, ...]:
     """Say which values lie beyond everything that the data have: answers there stretch the model, not the data."""
-    known = {column["name"]: column for column in data.describe()["columns"]}
+    known = {column["name"]: column for column in columns}
     notes = []
     for name, value in do.items():
-        low, high = known[name]["min"], known[name]["max"]
-        if low is not None and high is not None and not low <= value <= high:
-            notes.append(f"{name} = {value:g} lies outside the data, which have {low:g} to {high:g}")
+        low, high = known[name].get("min"), known[name].get("max")
+        if isinstance(value, float) and low is not None and high is not None and not low <= value <= high:
+            notes.append(f"{name} = {value:g} lies outside the data, which have {low:g} to {high:g}{more}")
     return tuple(notes)
 
 
-def doses_of(data: Data, cause: str, given: object) -> Floats:
+def doses_of(columns: Columns, cause: str, given: object) -> Floats:
     """Check the values that a cause is to be set to; by default some from the smallest to the largest of the data."""
     if given is None:
-        column = next(column for column in data.describe()["columns"] if column["name"] == cause)
+        column = next(column for column in columns if column["name"] == cause)
         return np.linspace(column["min"], column["max"], STEPS)
     try:
         values = np.asarray(given, float)
@@ -97,9 +101,9 @@ def doses_of(data: Data, cause: str, given: object) -> Floats:
     return values
 
 
-def arrays_of(names: tuple[str, ...], do: Mapping[str, float]) -> tuple[Flags, Floats]:
+def arrays_of(names: tuple[str, ...], do: Mapping[str, float | str]) -> tuple[Flags, Floats]:
     """Return which nodes are set, and to what."""
     fixed, values = np.zeros(len(names), bool), np.zeros(len(names))
     for name, value in do.items():
-        fixed[names.index(name)], values[names.index(name)] = True, value
+        fixed[names.index(name)], values[names.index(name)] = True, float(value)
     return fixed, values

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from parnidag.effects.monte_carlo import standard_errors
-from parnidag.effects.nodes import node_number
+from parnidag.effects.nodes import level_number, node_number
 from parnidag.kernels.types import Floats
 
 LOW, HIGH = 0.05, 0.95
@@ -18,6 +18,8 @@ LOW, HIGH = 0.05, 0.95
 @dataclass(frozen=True, eq=False)
 class Outcomes:
     """Every variable after an intervention, over graphs and parameters, in units of the columns.
+
+    Where the table has classes beside numbers (`scores.Copula`) there is a probability for each of their levels.
 
     Attributes
     ----------
@@ -28,20 +30,23 @@ class Outcomes:
     """
 
     names: tuple[str, ...]
-    do: Mapping[str, float]
+    """Of nodes; those with levels are named once for each."""
+    do: Mapping[str, float | str]
     expected: Floats
-    """The mean of each node under the parameters of each draw (chain, draw, node)."""
+    """The mean of each node, or probability of each level, under the parameters of each draw (chain, draw, node)."""
     single: Floats
     """One new row for each draw (chain, draw, node)."""
     given_graph: Floats
     """Posterior means given the graph of each draw (chain, draw, node)."""
     independent: bool
     notes: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    """The level of each, empty for numbers; nothing at all where there are numbers only."""
 
     @property
     def mean(self) -> pd.Series:
-        """The expected value of every variable."""
-        return pd.Series(self.given_graph.mean(axis=(0, 1)), index=pd.Index(self.names, name="node"), name="mean")
+        """The expected value of every variable, or the probability of each level."""
+        return pd.Series(self.given_graph.mean(axis=(0, 1)), index=_index(self.names, self.levels), name="mean")
 
     def summary(self) -> pd.DataFrame:
         """Tabulate the variables that are not set.
@@ -51,12 +56,14 @@ class Outcomes:
         pandas.DataFrame
             Columns `node`; `mean`, the expected value; `mean_5%` and `mean_95%`, how well graphs and parameters let it
             be known; `sd`, `5%` and `95%` of a single new row; and `mcse`, the Monte-Carlo standard error of the mean.
+            Where there are classes also `level`, empty for numbers: then `mean` is its probability, and a row has 1 or
+            0.
         """
         low, high = np.quantile(self.expected, [LOW, HIGH], axis=(0, 1))
         one_low, one_high = np.quantile(self.single, [LOW, HIGH], axis=(0, 1))
         table = pd.DataFrame(
             {
-                "node": self.names,
+                **_words(self.names, self.levels),
                 "mean": self.mean.to_numpy(),
                 "mean_5%": low,
                 "mean_95%": high,
@@ -68,13 +75,17 @@ class Outcomes:
         )
         return table[~table["node"].isin(list(self.do))].reset_index(drop=True)
 
-    def draws(self, node: str, rows: bool = False) -> Floats:
-        """Return the expected value of a node in every draw, (chain, draw); with `rows`, a single new row of each."""
-        return np.asarray((self.single if rows else self.expected)[:, :, node_number(self.names, node, "node")])
+    def draws(self, node: str, rows: bool = False, level: str | None = None) -> Floats:
+        """Return the expected value of a node in every draw, (chain, draw); with `rows`, a single new row of each.
+
+        Of a class it is the probability of a `level`, the last unless one is given.
+        """
+        place = _place(self.names, self.levels, node, level)
+        return np.asarray((self.single if rows else self.expected)[:, :, place])
 
     def __repr__(self) -> str:
         head = f"Outcomes under do({in_words(self.do)})"
-        return shown(head, self.summary()[["node", "mean", "mean_5%", "mean_95%", "sd"]], self.notes)
+        return shown(head, _some(self.summary(), "mean", "mean_5%", "mean_95%", "sd"), self.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,25 +101,27 @@ class Contrast:
     """
 
     names: tuple[str, ...]
-    do: Mapping[str, float]
-    versus: Mapping[str, float]
+    do: Mapping[str, float | str]
+    versus: Mapping[str, float | str]
     difference: Floats
     """(chain, draw, node)"""
     given_graph: Floats
     independent: bool
     notes: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    """As for `Outcomes`."""
 
     @property
     def mean(self) -> pd.Series:
         """The expected difference of every variable."""
-        return pd.Series(self.given_graph.mean(axis=(0, 1)), index=pd.Index(self.names, name="node"), name="mean")
+        return pd.Series(self.given_graph.mean(axis=(0, 1)), index=_index(self.names, self.levels), name="mean")
 
     def summary(self) -> pd.DataFrame:
-        """Tabulate the variables that are set in neither: columns as in `Effects.summary`."""
+        """Tabulate the variables that are set in neither: columns as in `Effects.summary`, levels as for `Outcomes`."""
         low, high = np.quantile(self.difference, [LOW, HIGH], axis=(0, 1))
         table = pd.DataFrame(
             {
-                "node": self.names,
+                **_words(self.names, self.levels),
                 "mean": self.mean.to_numpy(),
                 "sd": self.difference.std(axis=(0, 1)),
                 "5%": low,
@@ -121,13 +134,13 @@ class Contrast:
         )
         return table[~table["node"].isin([*self.do, *self.versus])].reset_index(drop=True)
 
-    def draws(self, node: str) -> Floats:
-        """Return the difference for a node in every draw, (chain, draw)."""
-        return np.asarray(self.difference[:, :, node_number(self.names, node, "node")])
+    def draws(self, node: str, level: str | None = None) -> Floats:
+        """Return the difference for a node in every draw, (chain, draw); of a class for a level, as for `Outcomes`."""
+        return np.asarray(self.difference[:, :, _place(self.names, self.levels, node, level)])
 
     def __repr__(self) -> str:
         head = f"Difference between do({in_words(self.do)}) and do({in_words(self.versus)})"
-        return shown(head, self.summary()[["node", "mean", "5%", "95%", "zero"]], self.notes)
+        return shown(head, _some(self.summary(), "mean", "5%", "95%", "zero"), self.notes)
 
 
 def contrast_of(one: Outcomes, other: Outcomes) -> Contrast:
@@ -140,7 +153,30 @@ def contrast_of(one: Outcomes, other: Outcomes) -> Contrast:
         one.given_graph - other.given_graph,
         one.independent,
         tuple(dict.fromkeys(one.notes + other.notes)),
+        one.levels,
     )
+
+
+def _words(names: tuple[str, ...], levels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    return {"node": names, "level": levels} if levels else {"node": names}
+
+
+def _index(names: tuple[str, ...], levels: tuple[str, ...]) -> pd.Index:
+    if levels:
+        return pd.MultiIndex.from_arrays([names, levels], names=["node", "level"])
+    return pd.Index(names, name="node")
+
+
+def _some(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    return table[[name for name in ("node", "level", *columns) if name in table]]
+
+
+def _place(names: tuple[str, ...], levels: tuple[str, ...], node: str, level: str | None) -> int:
+    first = node_number(names, node, "node")
+    here = names.count(node)
+    if level is None:
+        return first + here - 1
+    return first + level_number(levels[first : first + here] if levels else (), level, "level")
 
 
 def in_words(do: Mapping[str, object]) -> str:

@@ -15,6 +15,7 @@ from parnidag.kernels.types import Floats, Integers
 from parnidag.results.record import RunRecord
 from parnidag.scores.base import Score
 from parnidag.scores.by_name import described_score, has_linear_parameters
+from parnidag.scores.copula import Copula
 
 GIVE_DATA = "pass the table of the run as data="
 
@@ -66,26 +67,34 @@ def source_of(record: RunRecord, kept: Data | None, given: object) -> Source:
     """Put data and score of a run together, or say what is missing."""
     settings = record.settings
     name = str((settings.get("score") or {}).get("name", "unknown"))
-    if settings.get("cells") or name == "Copula":
-        raise ParnidagError(
-            "effects need a table whose cells are all known, in the units of its columns: run parnidag.sample again "
-            "with Data(..., missing='drop') or kind='continuous', and score='bge'"
-        )
     score = described_score(settings.get("score") or {})
     if score is None:
         raise ParnidagError(
             f"effects need the parameters of the score, and {name} has none that parnidag knows: scores of your own "
-            "are numbers for graphs only; Gaussian, GPrior, BGe, BIC, Spline and BDeu have parameters"
+            "are numbers for graphs only; Gaussian, GPrior, BGe, BIC, Copula, Spline and BDeu have parameters"
         )
-    data = _data_of(record, kept, given)
-    values = (settings.get("learned") or {}).get("values", {}).get(score.learns)
-    if score.is_learned and values:
-        variants = tuple(replace(score, **{score.learns: float(value)}) for value in values)  # type: ignore[type-var]
+    if isinstance(score, Copula):
+        score, data = score.between_scores(), _scored(record)
     else:
-        variants = (score,)
+        data = _data_of(record, kept, given)
     parents_only = set(settings.get("parents_only", ()))
     scored = np.array([j for j, name in enumerate(record.nodes) if name not in parents_only])
-    return Source(data, score, variants, scored)
+    return Source(data, score, variants_of(record, score), scored)
+
+
+def variants_of(record: RunRecord, score: Score) -> tuple[Score, ...]:
+    """Return the score with each value that was learned along with the graph; itself alone if none was."""
+    values = (record.settings.get("learned") or {}).get("values", {}).get(score.learns)
+    if score.is_learned and values:
+        return tuple(replace(score, **{score.learns: float(value)}) for value in values)  # type: ignore[type-var]
+    return (score,)
+
+
+def _scored(record: RunRecord) -> Data:
+    """Return the normal scores of a run, as sums over rows."""
+    if not record.sums:
+        raise ParnidagError("this result does not hold the normal scores that effects need: run parnidag.sample again")
+    return Data.from_sums(record.nodes, record.sums)
 
 
 def _data_of(record: RunRecord, kept: Data | None, given: object) -> Data:

@@ -10,10 +10,14 @@ from scipy.special import gammaln
 
 from parnidag.effects import elimination
 from parnidag.effects.draws import STREAM, DrawnGraphs, Families, draw_values, families_of, value_weights
-from parnidag.effects.source import Source
+from parnidag.effects.source import Source, variants_of
+from parnidag.effects.worlds import DAMAGED, lay_worlds, refuse_without_worlds, world_sizes
 from parnidag.errors import ParnidagError
 from parnidag.kernels.random import random_state
 from parnidag.kernels.types import Flags, Floats, Integers
+from parnidag.results.record import RunRecord
+from parnidag.scores.bdeu import BDeu
+from parnidag.scores.by_name import described_score
 
 MOST_CELLS = 2**13
 """Joint tables of the frontier up to this size are exact; else rows are simulated."""
@@ -118,6 +122,37 @@ def table_draws(source: Source, graphs: DrawnGraphs, seed: int) -> TableDraws:
     counts = source.data.row_counts()
     rows = np.concatenate([np.bincount(c, counts, k) for c, k in zip(levels.codes, arity, strict=True)])
     return TableDraws(source.names, levels.labels, graphs, counted, plan, ess, weights, values, rows, seed)
+
+
+def world_tables(record: RunRecord, seed: int) -> TableDraws:
+    """Return the graphs that chains drew beside the cells of a table of classes, with the counts they had then."""
+    refuse_without_worlds(record)
+    labels = tuple(tuple(record.settings["cells"]["levels"][name]) for name in record.nodes)
+    arity, n = np.array([len(one) for one in labels], np.int64), len(labels)
+    sizes, numbers = world_sizes(record), np.asarray(record.worlds_numbers)
+    laid = lay_worlds(n, sizes[:, 0], np.asarray(record.worlds_codes))[0]
+    graphs = DrawnGraphs(np.arange(len(sizes)).reshape(np.asarray(record.worlds_ends).shape[:2]), laid)
+    cells = np.tile(arity.astype(float), (len(sizes), 1))
+    world = np.repeat(np.arange(len(sizes)), sizes[:, 0])
+    np.multiply.at(cells, (world, graphs.children), arity[laid.parents].astype(float))
+    if (cells.sum(axis=1) + 1 != sizes[:, 1]).any():
+        raise ParnidagError(f"{DAMAGED}: their numbers are not those of their edges")
+    ends = np.cumsum(sizes[:, 1])
+    first = np.append(np.int64(0), np.cumsum(cells.astype(np.int64)))
+    counts = np.delete(numbers, ends - 1).astype(np.int64)
+    score = described_score(record.settings["score"])
+    assert isinstance(score, BDeu)
+    ess = np.array([float(one.ess) for one in variants_of(record, score)])  # type: ignore[attr-defined]
+    value = numbers[ends - 1].astype(np.int64)
+    if counts.min() < 0 or value.min() < 0 or value.max() >= ess.size:
+        raise ParnidagError(f"{DAMAGED}: a count is none")
+    level = np.append(np.int64(0), np.cumsum(arity))
+    counted = elimination.Counted(np.arange(cells.size).reshape(cells.shape), first, counts, arity, level)
+    plan = elimination.make_plan(laid, arity)
+    rows = np.zeros(level[-1], np.int64)
+    for j, family in enumerate(counted.of[0]):
+        rows[level[j] : level[j + 1]] = counts[first[family] : first[family + 1]].reshape(-1, arity[j]).sum(axis=0)
+    return TableDraws(record.nodes, labels, graphs, counted, plan, ess, np.eye(ess.size)[value], value, rows, seed)
 
 
 def _count(source: Source, families: Families, arity: Integers) -> tuple[Integers, Integers]:

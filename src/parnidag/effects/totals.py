@@ -11,7 +11,8 @@ import pandas as pd
 from parnidag._util.checks import whole
 from parnidag.effects.draws import LinearDraws, linear_draws, one_graph
 from parnidag.effects.monte_carlo import split_rhat, standard_errors
-from parnidag.effects.nodes import node_number
+from parnidag.effects.nodes import level_number, node_number
+from parnidag.effects.normal import ScoreDraws
 from parnidag.effects.source import Source
 from parnidag.errors import ParnidagError
 from parnidag.graphs.graph import as_graph
@@ -29,6 +30,10 @@ class Effects:
     directed path the effect is exactly zero. Effects assume that there are no hidden common causes, that relations are
     as the score has them, and that values like those set occur.
 
+    In tables where chains drew cells it is averaged over what these may be, too. Of `scores.Copula` effects are in
+    standard deviations of normal scores: one deviation more of the cause, in those of the effect. Levels without order
+    stand for themselves there: set instead of the first level, and the probability of each.
+
     Attributes
     ----------
     standardised : bool
@@ -43,8 +48,8 @@ class Effects:
     (4, 4)
     """
 
-    linear: LinearDraws
-    source: Source
+    linear: LinearDraws | ScoreDraws
+    source: Source | None
     independent: bool
     standardised: bool = False
 
@@ -52,17 +57,27 @@ class Effects:
     def nodes(self) -> list[str]:
         return list(self.linear.names)
 
+    @property
+    def in_scores(self) -> bool:
+        """Whether effects are between normal scores (`scores.Copula`)."""
+        return isinstance(self.linear, ScoreDraws)
+
+    @property
+    def units(self) -> str:
+        """What effects are measured in, in words."""
+        if self.in_scores:
+            classes = ", of classes without order in probabilities" if self.linear.places.has_levels else ""
+            return f"standard deviations of normal scores{classes}"
+        return "standard deviations" if self.standardised else "units of the columns"
+
     @cached_property
     def _ratios(self) -> Floats:
         """What an effect of i on j in the score's units is in the units that are shown."""
-        scales = self.linear.scales
-        shown = scales.deviations if self.standardised else np.ones(len(scales.units))
-        unit = scales.units / shown
-        return np.asarray(unit[None, :] / unit[:, None])
+        return self.linear.ratios(self.standardised)
 
     @cached_property
     def _statistics(self) -> dict[str, Floats]:
-        n = len(self.nodes)
+        n = len(self.linear.places.node)
         found = {name: np.zeros((n, n)) for name in STATISTICS}
         for cause in range(n):
             for name, values in self._statistics_of(cause).items():
@@ -90,8 +105,23 @@ class Effects:
         }
 
     def _labelled(self, matrix: Floats) -> pd.DataFrame:
-        names = self.nodes
-        return pd.DataFrame(matrix, index=pd.Index(names, name="cause"), columns=pd.Index(names, name="effect"))
+        places = self.linear.places
+        names = [self.linear.names[node] for node in places.node]
+        if not places.has_levels:
+            return pd.DataFrame(matrix, index=pd.Index(names, name="cause"), columns=pd.Index(names, name="effect"))
+        index, columns = (
+            pd.MultiIndex.from_arrays([names, places.level], names=called)
+            for called in (["cause", "set_to"], ["effect", "level"])
+        )
+        return pd.DataFrame(matrix, index=index, columns=columns)
+
+    def _place(self, node: str, level: str | None, argument: str, of_level: str) -> int:
+        """Return the place of a node, or of one of its levels: the last, unless another is asked for."""
+        here = np.flatnonzero(self.linear.places.node == node_number(self.linear.names, node, argument))
+        levels = [self.linear.places.level[k] for k in here]
+        if level is None:
+            return int(here[-1])
+        return int(here[level_number(tuple(levels), level, of_level)])
 
     @property
     def mean(self) -> pd.DataFrame:
@@ -126,13 +156,15 @@ class Effects:
             `positive`, `zero` and `negative`, the probabilities that the effect raises, that there is no directed path,
             and that it lowers; `graphs`, the share of the variance that is disagreement between graphs, the rest being
             uncertainty of parameters given the graph; `mcse`, the Monte-Carlo standard error of the mean; and `rhat`,
-            split R-hat of what the graphs say of it, <NA> where all say the same.
+            split R-hat of what the graphs say of it, <NA> where all say the same. Where there are classes without
+            order, also `set_to` and `versus`, the levels of the cause, and `level`, that of the effect: empty for all
+            others.
         """
-        names, stats = self.linear.names, self._statistics
-        pairs = ~np.eye(len(names), dtype=bool)
+        names, stats, places = self.linear.names, self._statistics, self.linear.places
+        pairs = places.node[:, None] != places.node
         for given, argument, axis in ((cause, "cause", 0), (effect, "effect", 1)):
             if given is not None:
-                chosen = np.arange(len(names)) == node_number(names, given, argument)
+                chosen = places.node == node_number(names, given, argument)
                 pairs &= chosen[:, None] if axis == 0 else chosen
         i, j = np.nonzero(pairs)
         order = np.lexsort((-np.abs(stats["mean"][i, j]), stats["zero"][i, j]))
@@ -140,11 +172,17 @@ class Effects:
         at = {name: values[i, j] for name, values in stats.items()}
         variance = at["between"] + at["within"]
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(variance > 0, at["between"] / variance, np.nan)
+            share = np.where((variance > 0) & self.linear.splits, at["between"] / variance, np.nan)
+        words = {
+            "cause": [names[places.node[k]] for k in i],
+            "set_to": [places.level[k] for k in i],
+            "versus": [places.versus[k] for k in i],
+            "effect": [names[places.node[k]] for k in j],
+            "level": [places.level[k] for k in j],
+        }
         return pd.DataFrame(
             {
-                "cause": [names[k] for k in i],
-                "effect": [names[k] for k in j],
+                **{name: said for name, said in words.items() if places.has_levels or name in ("cause", "effect")},
                 "mean": at["mean"],
                 "sd": np.sqrt(variance),
                 "5%": at["low"],
@@ -158,9 +196,18 @@ class Effects:
             }
         )
 
-    def draws(self, cause: str, effect: str) -> Floats:
-        """Return the effect in every draw, (chain, draw), for ArviZ or a plot; 0 where there is no directed path."""
-        i, j = (node_number(self.linear.names, *given) for given in ((cause, "cause"), (effect, "effect")))
+    def largest(self) -> pd.DataFrame:
+        """Return of each pair of nodes the row of `summary` with the largest mean; only levels have several."""
+        table = self.summary()
+        table = table.iloc[np.argsort(-table["mean"].abs().to_numpy(), kind="stable")]
+        return table.drop_duplicates(["cause", "effect"]).sort_index().reset_index(drop=True)
+
+    def draws(self, cause: str, effect: str, set_to: str | None = None, level: str | None = None) -> Floats:
+        """Return the effect in every draw, (chain, draw), for ArviZ or a plot; 0 where there is no directed path.
+
+        `set_to` and `level` are for classes without order: their last levels unless they are given.
+        """
+        i, j = self._place(cause, set_to, "cause", "set_to"), self._place(effect, level, "effect", "level")
         drawn = self.linear.effects_of(i)[:, j] * self._ratios[i, j]
         return np.asarray(drawn.reshape(self.linear.shape))
 
@@ -174,7 +221,7 @@ class Effects:
             have it and in those that do not; and `share`, by how much less graphs vary if the edge is known.
         """
         whole(count, "count", 1)
-        i, j = (node_number(self.linear.names, *given) for given in ((cause, "cause"), (effect, "effect")))
+        i, j = self._place(cause, None, "cause", "set_to"), self._place(effect, None, "effect", "level")
         graphs, n = self.linear.graphs, len(self.nodes)
         values = self.linear.mean_effects_of(i)[:, j] * self._ratios[i, j]
         times = np.bincount(graphs.graph_of, minlength=len(values)) / graphs.graph_of.size
@@ -208,6 +255,11 @@ class Effects:
         graph
             A DAG: anything that `parnidag.as_graph` takes.
         """
+        if self.source is None or not isinstance(self.linear, LinearDraws):
+            raise ParnidagError(
+                "given_graph needs numbers that are all known, in units of their columns: not normal scores "
+                "(scores.Copula), nor cells that chains drew, given the graphs they met"
+            )
         adjacency = as_graph(graph, self.linear.names)
         if adjacency.undirected or not adjacency.is_acyclic:
             raise ParnidagError("graph must be a DAG: effects need a direction for every edge, and no cycle")
@@ -217,7 +269,8 @@ class Effects:
 
     def __repr__(self) -> str:
         chains, draws = self.linear.shape
-        table = self.summary().head(8)[["cause", "effect", "mean", "5%", "95%", "zero"]]
-        units = "standard deviations" if self.standardised else "units of the columns"
-        head = f"Effects: {len(self.nodes)} nodes, {chains * draws} draws, in {units}"
+        shown = ["cause", "set_to", "effect", "level", "mean", "5%", "95%", "zero"]
+        table = self.summary().head(8)
+        table = table[[name for name in shown if name in table]]
+        head = f"Effects: {len(self.nodes)} nodes, {chains * draws} draws, in {self.units}"
         return head + "\n" + table.to_string(index=False, float_format=lambda value: f"{value:.3g}")

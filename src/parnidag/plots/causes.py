@@ -48,7 +48,7 @@ def effects(
     cause: str | None = None,
     effect: str | None = None,
     count: int = 20,
-    standardised: bool = False,
+    standardised: bool | None = None,
     data: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -82,17 +82,17 @@ def effects(
     levels = [("", "")] * len(table) if not classes else list(zip(table["set_to"], table["level"], strict=True))
     pairs = list(zip(table["cause"], table["effect"], strict=True))
     for place, (pair, at, none) in enumerate(zip(pairs, levels, table["zero"].tolist(), strict=True)):
-        _draw_effect(ax, place, found.draws(*pair, *(at if classes else ())).ravel(), none)
+        _draw_effect(ax, place, found.draws(*pair, set_to=at[0] or None, level=at[1] or None).ravel(), none)
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     ends = [
-        [short(name) + (f" = {short(at)}" if classes else "") for name, at in zip(*row, strict=True)]
+        [short(name) + (f" = {short(at)}" if at else "") for name, at in zip(*row, strict=True)]
         for row in zip(pairs, levels, strict=True)
     ]
     labels = [" → ".join(both) for both in ends]
     ax.set_yticks(range(len(table)), labels, **PLAIN)
     ax.set_ylim(len(table) - 0.4, -0.6)
     title = "Effects" + (f" of {short(cause)}" if cause else "") + (f" on {short(effect)}" if effect else "")
-    describe(ax, title, RISK if classes else _units(standardised), "cause → effect")
+    describe(ax, title, RISK if _has_classes(posterior) else f"total effect, in {_units(found)}", "cause → effect")
     handles = [_mark(BLUE, "o"), _mark(VERMILLION, "o"), _mark(GREY, "o", "none")]
     add_legend(ax, own, handles, ["raises", "lowers", "no effect (by area)"])
     return ax
@@ -101,8 +101,8 @@ def effects(
 RISK = "risk difference, against the first level of the cause"
 
 
-def _units(standardised: bool) -> str:
-    return f"total effect, in {'standard deviations' if standardised else 'units of the columns'}"
+def _units(found: Effects | ClassEffects) -> str:
+    return str(getattr(found, "units", ""))
 
 
 def _mark(colour: str, marker: str, inside: str | None = None) -> Line2D:
@@ -130,7 +130,7 @@ def _has_classes(posterior: Posterior) -> bool:
 
 def _means(found: Effects | ClassEffects) -> Floats:
     """Return a mean for each pair of nodes (causes × effects)."""
-    if not hasattr(found, "largest"):
+    if found.mean.index.nlevels == 1:
         return found.mean.to_numpy().copy()
     table = found.largest().pivot(index="cause", columns="effect", values="mean")
     return table.reindex(index=found.nodes, columns=found.nodes).to_numpy().copy()
@@ -177,7 +177,7 @@ def dose_response(
         ax,
         f"{short(effect)} if {short(cause)} is set{none}",
         f"{short(cause)}, set from outside",
-        f"mean of {short(effect)}",
+        f"mean of {short(effect)}" if found.effect == effect else f"probability of {short(found.effect)}",
     )
     add_legend(ax, own, [mean, narrow, wide, lines[0]], ["mean", "50 % of the posterior", "90 %", "single draws"])
     return ax
@@ -207,7 +207,7 @@ def effect_matrix(
     need_draws(posterior, "effect_matrix")
     one_of(order, "order", ("causal", "given", "cluster"))
     classes = _has_classes(posterior)
-    found = posterior.effects(standardised=standardised and not classes, data=data)
+    found = posterior.effects(standardised=None if classes else standardised, data=data)
     places = node_order(posterior, order)[:MOST_MAPPED]
     shown = _means(found)[np.ix_(places, places)]
     np.fill_diagonal(shown, np.nan)
@@ -233,6 +233,6 @@ def effect_matrix(
     name_cells(ax, names, cell if own else ax.get_window_extent().height / ax.figure.dpi / n)
     cut = f", the first {MOST_MAPPED} nodes" if len(posterior.nodes) > MOST_MAPPED else ""
     describe(ax, f"Mean total effects{cut}", "effect", "cause", closed=True)
-    label = "largest mean risk difference" if classes else _units(standardised)
+    label = "largest mean risk difference" if classes else f"total effect, in {_units(found)}"
     ax.figure.colorbar(image, ax=ax, label=label, fraction=0.046, pad=0.03, aspect=25)
     return ax

@@ -29,18 +29,18 @@ def effect_facts(posterior: Posterior) -> dict[str, Any] | None:
     if found is None:
         return None
     classes = not hasattr(found, "linear")
-    table = found.largest() if classes else found.summary()  # type: ignore[union-attr]
+    table = found.largest()
     table = table[table["zero"] <= 1.0 - LEAST_PROBABILITY].head(MOST_ROWS)
     place = {name: k for k, name in enumerate(posterior.nodes)}
     rows, noted = [], 0
     for row in table.to_dict("records"):
-        if classes:
-            note = f"{row['level']}, if set to {row['set_to']} instead of {row['versus']}"
-        elif note := _note(found, row) if noted < MOST_NOTES else "":
+        note = _levels(row)
+        if not note and (note := _note(found, row) if noted < MOST_NOTES else ""):
             noted += 1
         figures = [float(f"{row[name]:.4g}") for name in ("mean", "5%", "95%", "positive", "zero", "negative")]
         rows.append([place[row["cause"]], place[row["effect"]], *figures, note])
-    return {"rows": rows, "classes": classes, "causes": sorted({row[0] for row in rows})}
+    in_scores = getattr(found, "in_scores", False)
+    return {"rows": rows, "classes": classes, "scores": in_scores, "causes": sorted({row[0] for row in rows})}
 
 
 def _effects(posterior: Posterior) -> Effects | ClassEffects | None:
@@ -75,6 +75,12 @@ def _signed(value: float, beside: float) -> str:
     if abs(value) < abs(beside) / 1000:
         return "0"
     return f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.2g}"
+
+
+def _levels(row: dict[Any, Any]) -> str:
+    """Say which levels a row is of; nothing of numbers."""
+    setting = f"if set to {row['set_to']} instead of {row['versus']}" if row.get("set_to") else ""
+    return ", ".join(part for part in (row.get("level", ""), setting) if part)
 
 
 def _note(found: Any, row: dict[Any, Any]) -> str:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from parnidag._version import __version__
 from parnidag.cells.filled import filled_of_chains
+from parnidag.cells.margins import Margin
+from parnidag.cells.worlds import worlds_of_chains
 from parnidag.exact_solver.over_levels import Answer
 from parnidag.graphs.adjacency import codes_of_arcs, edge_codes
 from parnidag.kernels.declare import named
@@ -91,6 +93,7 @@ def record_of_run(
         true_probabilities=truth,
         **_starts(run),
         **_empty_cells(run, rows),
+        **_worlds(run),
         **sums,
     )
 
@@ -138,6 +141,28 @@ def _empty_cells(run: Run, rows: NDArray[np.int64] | None) -> dict[str, Any]:
             "cells_shares": found.shares,
         }
     return kept
+
+
+def _worlds(run: Run) -> dict[str, Any]:
+    """Return the graphs with parameters that chains kept, and what relates them to the table."""
+    chains = [log.chain.cells.worlds for log in run.logs if log.chain.cells is not None]
+    found = worlds_of_chains(chains) if chains else None
+    if found is None:
+        return {}
+    kept = {f"worlds_{name}": array for name, array in found._asdict().items()}
+    return kept | margins_kept(getattr(run.target.cells, "margins", ()))
+
+
+def margins_kept(margins: Sequence[Margin]) -> dict[str, Any]:
+    if not margins:
+        return {}
+    return {
+        "margins_kind": np.array([one.kind for one in margins], np.uint8),
+        "margins_ends": np.cumsum([one.scores.size for one in margins]),
+        "margins_scores": np.concatenate([one.scores for one in margins]),
+        "margins_values": np.concatenate([one.values for one in margins]),
+        "margins_vectors": np.concatenate([one.vectors.ravel() for one in margins]),
+    }
 
 
 def _best(run: Run, required: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:

@@ -498,18 +498,20 @@ class Posterior:
     # ── causes and effects ────────────────────────────────────────────────────────────────────────────────────────────
 
     def effects(
-        self, *, standardised: bool = False, data: Any = None, seed: int | None = None
+        self, *, standardised: bool | None = None, data: Any = None, seed: int | None = None
     ) -> Effects | ClassEffects:
         """Return the total causal effect of every node on every other, averaged over graphs and parameters.
 
         For every stored graph parameters are drawn from their exact posterior. Effects of numbers are in units of the
-        columns; those of classes (`scores.BDeu`) are risk differences, see `ClassEffects`. Curves (`scores.Spline`)
-        have no one number: they have `dose_response` and `contrast`.
+        columns; those of classes (`scores.BDeu`) are risk differences, see `ClassEffects`. Where numbers stand beside
+        classes (`scores.Copula`) they are in standard deviations, see `Effects`. Curves (`scores.Spline`) have no one
+        number: they have `dose_response` and `contrast`. In tables where chains drew cells, effects are averaged over
+        graphs and parameters that were drawn with them, up to 256 of each chain.
 
         Parameters
         ----------
-        standardised : bool, default False
-            Give effects in standard deviations instead.
+        standardised : bool, optional
+            Give effects in standard deviations, or not; by default only where columns have no units.
         data
             The table of the run, if this result does not keep what it needs of it; it then says so.
         seed : int, optional
@@ -536,7 +538,7 @@ class Posterior:
         self,
         min_probability: float = 0.01,
         *,
-        standardised: bool = False,
+        standardised: bool | None = None,
         data: Any = None,
         seed: int | None = None,
     ) -> pd.DataFrame:
@@ -554,7 +556,8 @@ class Posterior:
         pandas.DataFrame
             Columns `parent`, `child`, `probability`, that of the edge; and of its coefficient, given that the graph has
             the edge, `mean`, `sd`, the quantiles `5%` and `95%`, and the probabilities `positive` and `negative` that
-            it raises or lowers.
+            it raises or lowers. With classes without order beside numbers also `set_to` and `versus`, the levels of
+            the parent, and `level`, whose probability it is, of the child: empty for all others.
         """
         from parnidag.effects import answers
 
@@ -571,7 +574,9 @@ class Posterior:
         Parameters
         ----------
         do : mapping
-            The nodes that are set together, and to what: in units of the columns, or the level of a class.
+            The nodes that are set together, and to what: in units of the columns, or the level of a class. A node
+            that is set to an ordered level, or to a value that many rows share, has any of the normal numbers behind
+            it that those with the level have (`scores.Copula`).
         data, seed
             As for `effects`, whose assumptions hold here too.
 
@@ -609,6 +614,7 @@ class Posterior:
         effect: str,
         values: Sequence[float] | None = None,
         *,
+        level: str | None = None,
         data: Any = None,
         seed: int | None = None,
     ) -> DoseResponse:
@@ -617,9 +623,12 @@ class Posterior:
         Parameters
         ----------
         cause, effect : str
-            The node that is set, and the one that is looked at; columns of numbers.
+            The node that is set, and the one that is looked at; columns of numbers. With `scores.Copula` the effect
+            may be a class.
         values : sequence of float, optional
             What the cause is set to; by default 25 values from the smallest to the largest of the data.
+        level : str, optional
+            Of a class, the level whose probability is asked; the last by default.
         data, seed
             As for `effects`. Curves (`scores.Spline`) need the rows of the table, which files do not keep.
 
@@ -633,7 +642,7 @@ class Posterior:
         """
         from parnidag.effects import answers
 
-        return answers.dose_response(self, cause, effect, values, data, seed)
+        return answers.dose_response(self, cause, effect, values, level, data, seed)
 
     def suggest_experiments(
         self, about: tuple[str, str] | None = None, *, nodes: Sequence[str] | None = None, data: Any = None

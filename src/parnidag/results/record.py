@@ -53,6 +53,14 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Any]] = {
     "cells_deviation": (("empty_cell",), np.float64),
     "cells_shares": (("empty_cell", "level"), np.float64),
     "cells_series": (("counted_chain", "cell_summary", "cell_block"), np.float64),
+    "worlds_ends": (("counted_chain", "world", "edges_and_numbers"), np.int64),
+    "worlds_codes": (("world_edge",), np.int32),
+    "worlds_numbers": (("world_number",), np.float64),
+    "margins_kind": (("column",), np.uint8),
+    "margins_ends": (("column",), np.int64),
+    "margins_scores": (("knot",), np.float64),
+    "margins_values": (("knot",), np.float64),
+    "margins_vectors": (("vector_number",), np.float64),
 }
 """None where a result does not have them; the first files written never do."""
 _CODES_AT_ONCE, _DRAWS_AT_ONCE = 1 << 24, 4096
@@ -109,6 +117,12 @@ class RunRecord:
     cells_series : (chain, summary, block) float64 array or None
         Summaries of drawn cells over time: the mean of each node's empty ones, and how far each column with drawn cells
         has to do with the others.
+    worlds_ends, worlds_codes, worlds_numbers : arrays or None
+        Graphs with parameters, where cells were drawn (`parnidag.cells.worlds`): edges between columns of the model and
+        numbers, world by world, and where those of each end, by chain. None if chains had no room for them.
+    margins_kind, margins_ends, margins_scores, margins_values, margins_vectors : arrays or None
+        What numbers of the model are in each column of the table (`parnidag.cells.margins`), one column after the
+        other. None in tables of classes.
     """
 
     nodes: tuple[str, ...]
@@ -145,6 +159,14 @@ class RunRecord:
     cells_deviation: Floats | None = None
     cells_shares: Floats | None = None
     cells_series: Floats | None = None
+    worlds_ends: Integers | None = None
+    worlds_codes: Codes | None = None
+    worlds_numbers: Floats | None = None
+    margins_kind: NDArray[np.uint8] | None = None
+    margins_ends: Integers | None = None
+    margins_scores: Floats | None = None
+    margins_values: Floats | None = None
+    margins_vectors: Floats | None = None
 
     def __post_init__(self) -> None:
         given: object = self.graph_edges
@@ -204,6 +226,8 @@ class RunRecord:
             if self.classes_codes is None
             else self._classes_fit(),
             "what is known of empty cells must be of as many cells, and of the nodes": self._cells_fit(),
+            "worlds must be of the chains, and end where the next begins": self._worlds_fit(),
+            "margins must be of the nodes": self._margins_fit(),
         }
 
     def _sums_fit(self) -> bool:
@@ -239,6 +263,28 @@ class RunRecord:
         cells, nodes = len(kept[0]), kept[0]
         whole = len(kept) == len(arrays) and all(len(array) == cells for array in (*kept, self.cells_shares))
         return whole and (not cells or 0 <= nodes.min() <= nodes.max() < len(self.nodes))
+
+    def _worlds_fit(self) -> bool:
+        ends, codes, numbers = self.worlds_ends, self.worlds_codes, self.worlds_numbers
+        if ends is None or codes is None or numbers is None:
+            return all(array is None for array in (ends, codes, numbers))
+        if not ends.size or ends.shape[::2] != (len(self.log_posterior), 2):
+            return False
+        both = zip(ends.reshape(-1, 2).T, (codes.size, numbers.size), strict=True)
+        return all(_are_bounds(np.append(0, end), size) for end, size in both)
+
+    def _margins_fit(self) -> bool:
+        kinds, ends, scores = self.margins_kind, self.margins_ends, self.margins_scores
+        values, vectors = self.margins_values, self.margins_vectors
+        if kinds is None or ends is None or scores is None or values is None or vectors is None:
+            return all(array is None for array in (kinds, ends, scores, values, vectors))
+        n, cut = len(self.nodes), _are_bounds(np.append(0, ends), scores.size)
+        if kinds.shape != (n,) or ends.shape != (n,) or scores.shape != values.shape or not cut:
+            return False
+        sizes = np.diff(ends, prepend=0)
+        numbers = (sizes * (sizes - 1))[kinds == 3].sum()
+        known = np.isfinite(values).all() and np.isfinite(vectors).all() and not np.isnan(scores).any()
+        return bool(known and sizes.min() > 0 and kinds.max() <= 3 and vectors.size == numbers)
 
     def _content_checks(self) -> dict[str, bool]:
         n, n_graphs = len(self.nodes), len(self.graph_offsets) - 1

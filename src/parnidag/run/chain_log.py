@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag.cells.filled import forget_draws
 from parnidag.graphs.adjacency import codes_of_arcs
 from parnidag.kernels.declare import named
 from parnidag.run.draws import Block
@@ -71,7 +70,7 @@ class ChainLog:
                 self.at_tune_end = sampler.totals(self.chain)
                 self.chain.level_draws[:] = 0
                 if self.chain.cells is not None:
-                    forget_draws(self.chain.cells.filled)
+                    self.chain.cells.forget()
                 recorder = named(self.chain.recorder)
                 recorder.until_draw = recorder.thin = thin
             else:

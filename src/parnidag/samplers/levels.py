@@ -55,8 +55,9 @@ def draw_cells(target: Target, chain: Chain) -> None:
     """Draw the cells that are not known, given the graph, and score it anew."""
     assert chain.cells is not None
     odds = 1 if target.levels is None else target.levels.shifts.size
-    chain.cells.draw(chain.level // odds, chain.graph.parents, chain.graph.degree, chain.graph.rng)
-    chain.cells.note()
+    given = chain.level // odds, chain.graph.parents, chain.graph.degree
+    chain.cells.draw(*given, chain.graph.rng)
+    chain.cells.note(*given)
     chain.forget()
     score_anew(*chain.parts(target)[:3])
 

@@ -69,7 +69,7 @@ def _kept_cells(target: Target, state: Arrays) -> CompletedTable | None:
     if target.cells is None:
         return None
     completed = target.cells.completed()
-    for path, own in (*_parts(completed.arrays, "cells"), *_parts(completed.filled, "filled")):
+    for path, own in _parts_of_cells(completed):
         for name in own.kept:
             getattr(own, name)[:] = state[f"{path}.{name}"]
     completed.settle()
@@ -116,10 +116,15 @@ def _lasting(chain: Chain, edges: int, best: int) -> Arrays:
         arrays |= {"level": np.array([chain.level]), "level_draws": chain.level_draws}
     parts = [*_parts(chain.own, "own"), *_parts(chain.counts, "counts")]
     if chain.cells is not None:
-        parts += [*_parts(chain.cells.arrays, "cells"), *_parts(chain.cells.filled, "filled")]
+        parts += _parts_of_cells(chain.cells)
     for path, own in parts:
         arrays |= {f"{path}.{name}": getattr(own, name) for name in own.kept}
     return arrays
+
+
+def _parts_of_cells(completed: CompletedTable) -> Iterator[tuple[str, Any]]:
+    for path, own in (("cells", completed.arrays), ("filled", completed.filled), ("worlds", completed.worlds)):
+        yield from _parts(own, path)
 
 
 def _parts(own: Any, path: str) -> Iterator[tuple[str, Any]]:

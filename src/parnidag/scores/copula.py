@@ -51,5 +51,12 @@ class Copula(Score):
         data.require_rows("scores.Copula")
         if has_heavy_ties(data.values, None if data.rules is None else data.rules.parents_only):
             raise DataError("columns with values that many rows share have no scores of their own: chains draw them")
-        scored = Data(normal_scores(data.values), names=data.names, kind="continuous", interventions=data.intervened)
-        return BGe(self.alpha_mu, self.alpha_w, standardise=False).by_pattern(scored, patterns)
+        return self.between_scores().by_pattern(self.scored(data), patterns)
+
+    def scored(self, data: Data) -> Data:
+        """Return the normal scores of a complete table of numbers."""
+        return Data(normal_scores(data.values), names=data.names, kind="continuous", interventions=data.intervened)
+
+    def between_scores(self) -> BGe:
+        """Return the score of normal scores."""
+        return BGe(self.alpha_mu, self.alpha_w, standardise=False)
