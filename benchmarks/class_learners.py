@@ -20,8 +20,7 @@ import parnidag
 from benchmarks.baselines.causal_learn import from_marks
 from benchmarks.bif import class_network
 from benchmarks.harness.task import MissingLibrary, Outcome
-from benchmarks.learners import directed
-from benchmarks.studies.accuracy import class_of
+from benchmarks.learners import class_of, directed
 from parnidag.graphs.consensus import consensus
 from parnidag.metrics import shd
 from parnidag.results.posterior import Posterior

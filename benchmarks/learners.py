@@ -20,7 +20,9 @@ from benchmarks.harness.task import Impossible
 from benchmarks.problems import Problem
 from benchmarks.timed import Space, timed_chain
 from parnidag import Data, EdgePrior, scores
+from parnidag.graphs.adjacency import topological_order
 from parnidag.graphs.consensus import consensus, expected_shd
+from parnidag.graphs.equivalence import cpdag
 from parnidag.metrics.causal import _some_dag
 from parnidag.samplers import ADR, PARNI, IterativeMCMC, OrderMCMC, PartitionMCMC
 from parnidag.samplers.base import Sampler
@@ -150,6 +152,11 @@ def learn(method: str, values: np.ndarray, seconds: float, seed: int) -> tuple[G
     if found.graph is not None:
         return {"median": found.graph, "mode": found.graph, "best": directed(found.graph, seed)}, said
     return _estimates(found.probabilities, found.best), said
+
+
+def class_of(graph: np.ndarray) -> np.ndarray:
+    """Return the CPDAG of a DAG; a graph with undirected edges, or with a cycle, stays as it is."""
+    return cpdag(graph) if topological_order(graph) is not None else graph
 
 
 def directed(graph: np.ndarray, seed: int) -> np.ndarray:

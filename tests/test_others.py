@@ -11,7 +11,10 @@ from dags import all_dags
 import parnidag
 from benchmarks import published_svi_dag as published
 from benchmarks.bif import NETWORKS, class_network, read_bif
+from benchmarks.class_learners import our_best, ours
+from benchmarks.harness.task import Outcome
 from benchmarks.networks import MissingData
+from benchmarks.studies.discrete import in_time
 from benchmarks.svi_dag import (
     CASES,
     class_members,
@@ -155,3 +158,20 @@ def test_networks_of_pgmpy_have_their_known_sizes(name, nodes, edges):
     found = class_network(name)
     assert (len(found.nodes), found.adjacency.sum()) == (nodes, edges)
     assert name in NETWORKS
+
+
+def test_who_takes_longer_than_allowed_has_no_figures():
+    """The time that is added for imports and compiling is not there to be used."""
+    quick, slow = (Outcome(figures={"cpu_seconds": seconds}) for seconds in (29.0, 31.0))
+    assert in_time(quick, 30.0) is quick
+    assert in_time(slow, 30.0).status == "stopped"
+    assert not in_time(slow, 30.0).figures
+
+
+def test_mode_and_best_graph_agree_where_the_data_are_clear():
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 2, (400, 3))
+    values[:, 2] = (values[:, 0] | values[:, 1]) ^ (rng.random(400) < 0.1)
+    collider = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], bool)
+    for learner in (ours, our_best):
+        assert (learner(values, 1, 50)[0] == collider).all()

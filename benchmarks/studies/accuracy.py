@@ -21,6 +21,7 @@ from benchmarks.learners import (
     METHODS,
     OF_ONE_GRAPH,
     Graphs,
+    class_of,
     describe,
     import_library,
     label_of,
@@ -28,8 +29,6 @@ from benchmarks.learners import (
     version_of,
 )
 from benchmarks.networks import Network
-from parnidag.graphs.adjacency import topological_order
-from parnidag.graphs.equivalence import cpdag
 from parnidag.metrics import shd
 
 IMPORTS = 20.0
@@ -62,11 +61,6 @@ def distances(graphs: Graphs, truth: np.ndarray) -> dict[str, int]:
         figures[f"shd_{name}"] = shd(graph, truth)
         figures[f"cpdag_{name}"] = shd(class_of(graph), class_of(truth))
     return figures | counts(graphs["mode"], truth)
-
-
-def class_of(graph: np.ndarray) -> np.ndarray:
-    """Return the CPDAG of a DAG; a graph with undirected edges, or with a cycle, stays as it is."""
-    return cpdag(graph) if topological_order(graph) is not None else graph
 
 
 def counts(graph: np.ndarray, truth: np.ndarray) -> dict[str, int]:

@@ -17,9 +17,8 @@ from matplotlib.figure import Figure
 from benchmarks.harness.study import Report, Request, Study, rows_of
 from benchmarks.harness.summaries import markdown_table
 from benchmarks.harness.task import Found, Outcome, Task
-from benchmarks.learners import Learner, weight
+from benchmarks.learners import Learner, class_of, weight
 from benchmarks.networks import Network, asked_network
-from benchmarks.studies.accuracy import class_of
 from benchmarks.studies.settings import Size, differences_table, run_setting, settings_table, tasks_of
 from benchmarks.studies.table3 import ROWS
 from parnidag import scores

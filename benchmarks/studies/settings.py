@@ -14,9 +14,9 @@ import numpy as np
 from benchmarks.harness.study import Request, grouped
 from benchmarks.harness.summaries import markdown_table, mean_interval
 from benchmarks.harness.task import Found, Outcome, Task
-from benchmarks.learners import Learner, sampled
+from benchmarks.learners import Learner, class_of, sampled
 from benchmarks.networks import NETWORKS, asked_network
-from benchmarks.studies.accuracy import by_replication, cell, class_of, distances, signed
+from benchmarks.studies.accuracy import by_replication, cell, distances, signed
 from benchmarks.studies.table3 import ROWS
 
 HUB = 3
