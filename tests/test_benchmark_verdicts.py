@@ -13,6 +13,7 @@ from benchmarks.battery import FAMILIES, errors, judge_run, real_tables
 from benchmarks.harness.study import Request, grouped
 from benchmarks.harness.task import Outcome, Task
 from benchmarks.studies.verdicts import DATA_SET, HEADINGS, LIMITS, VERDICTS, line_of
+from parnidag.results.verdict import SUM_DIFFERS
 
 # ── data sets ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,23 +91,28 @@ def test_errors_are_counted_by_edge():
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def run_with(converged, error, z=1.0):
-    figures = {"converged": converged, "error": error, "cpu_seconds": 2.0}
+def run_with(converged, error, z=1.0, verdict=""):
+    figures = {"converged": converged, "error": error, "cpu_seconds": 2.0, "verdict": verdict}
     figures |= {"z_squares": 10 * z**2, "z_large": 10 * (z > 3), "z_count": 10}
     return Task("m:f", {}, {"method": "parni"}), Outcome(figures=figures)
 
 
 def test_shares_are_of_what_they_say():
-    """Two of five runs converge; one of these is wrong by 0.1. Two of the others are right, and false alarms."""
+    """Two of five runs converge; one of these is wrong by 0.1. Two of the others are right, and false alarms.
+
+    The chains of the last agreed, and the exact sum differed.
+    """
     found = [
         run_with("yes", 0.01, z=1.0),
         run_with("yes", 0.1, z=7.0),
         run_with("no", 0.001),
         run_with("unknown", 0.02),
     ]
-    found += [run_with("no", 0.5), (found[0][0], Outcome("crashed", note="out of luck"))]
+    found += [run_with("no", 0.5, verdict=f"{SUM_DIFFERS}, by up to 0.50")]
+    found += [(found[0][0], Outcome("crashed", note="out of luck"))]
     line = dict(zip(HEADINGS, line_of(found), strict=True))
     assert (line["runs"], line["converged"], line["worst"]) == ("5", "40%", "0.100")
+    assert line["agreed, and caught by the check"] == "1"
     wrong = [line[f"of these wrong by > {limit}"] for limit in LIMITS]
     assert wrong == ["1 (50.0%)", "1 (50.0%)", "0 (0.0%)"]
     assert line[f"alarms at error ≤ {LIMITS[0]}"] == "2 (66.7%)"

@@ -78,6 +78,14 @@ def test_a_log_posterior_that_has_not_settled_is_not_converged():
     assert "tune" in found.advice[0]
 
 
+@pytest.mark.parametrize(
+    ("settings", "advised"), [({}, True), ({"prior": {"regulators": 2.0}}, False), ({"cells": {"share": 0.1}}, False)]
+)
+def test_exact_sums_are_advised_where_they_can_be_had(settings, advised):
+    found = diagnosed(chains=1, settings=settings)
+    assert any("parnidag.exact(data) adds up" in line for line in found.advice) == advised
+
+
 def test_one_chain_cannot_be_known():
     found = diagnosed(chains=1)
     assert found.converged is None
@@ -102,6 +110,19 @@ def test_few_effective_draws_are_too_short_to_say():
         assert found.converged is None
         assert found.verdict.startswith("too short")
         assert "draws=1600" in found.advice[0]
+
+
+def test_chains_that_agree_by_chance_on_an_edge_that_seldom_changes_are_too_short_to_say():
+    """Every half of every chain has the edge for half of its time, in one long stay: sixteen stays in all."""
+    counts, iterations = bernoulli_counts(np.random.default_rng(18), np.array([0.2, 0.5, 0.7]))
+    stays = np.tile(np.repeat([BATCH, 0], BATCHES // 4), 2)
+    counts[:, :, 1] = stays
+    found = diagnose(record_of(counts, iterations, settled_log_posterior(), settings={"draws": 400}))
+    assert found.disagreement_max < 0.1
+    assert found.rhat_edges_max < RHAT_LIMIT
+    assert found.converged is None
+    assert found.verdict.endswith(f"known to ±{2 * found.mcse_edges_max:.2f} only")
+    assert "draws=1600" in found.advice[0]
 
 
 @pytest.mark.parametrize(("draws", "converged"), [(4, None), (49, None), (50, True)])

@@ -16,6 +16,7 @@ from parnidag.results.verdict import (
     CELLS_RHAT_LIMIT,
     DISAGREEMENT_LIMIT,
     ESS_LIMIT_PER_CHAIN,
+    MCSE_LIMIT,
     RHAT_LIMIT,
     SHOWN_CHAINS,
     SHOWN_GROUPS,
@@ -146,6 +147,13 @@ def readings(diagnostics: Diagnostics, chains: int) -> list[Reading]:
             "Fewest effective draws of an edge",
             shown(diagnostics.ess_edges_min, 0),
             "So many independent graphs is the least well known edge probability worth, out of all iterations.",
+        ),
+        Reading(
+            "Largest Monte-Carlo error of an edge",
+            shown(diagnostics.mcse_edges_max, 3),
+            "The standard error of the least well known edge probability: a run with another seed differs by about one "
+            f"and a half times as much. Good below {MCSE_LIMIT}.",
+            _below(diagnostics.mcse_edges_max, MCSE_LIMIT),
         ),
         Reading("Distinct graphs among the draws", shown(diagnostics.distinct_graphs, 0), _mass(diagnostics)),
     ]
