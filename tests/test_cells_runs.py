@@ -12,7 +12,7 @@ from parnidag import EdgePrior, api, samplers, scores
 from parnidag.cells.gaussian import GaussianCells
 from parnidag.data import Data
 from parnidag.errors import DataError, ParnidagError
-from parnidag.results import diagnostics
+from parnidag.results import diagnostics, verdict
 from parnidag.results.modes import ModeGroup
 from parnidag.run import memory
 from parnidag.target import Target
@@ -165,6 +165,13 @@ def test_completed_tables_go_on_too_and_a_checkpoint_changes_nothing(tmp_path, m
         brief(checkpoint=kept)
     assert_same_run(brief(checkpoint=kept), posterior)
     assert_same_run(brief(output=tmp_path / "posterior.nc"), posterior)
+
+
+def test_chains_that_are_too_short_to_say_go_on(monkeypatch):
+    monkeypatch.setattr(verdict, "DISAGREEMENT_LIMIT", 1.0)
+    monkeypatch.setattr(verdict, "RHAT_LIMIT", 99.0)
+    monkeypatch.setattr(verdict, "CELLS_RHAT_LIMIT", 99.0)
+    assert brief().settings["longer_after"].startswith("too short to say")
 
 
 def test_chains_in_separated_modes_do_not_go_on(monkeypatch):

@@ -258,7 +258,7 @@ def sample(
             run = Run(setup, plan, logs, store, writer, timings)
             run.execute(executor, display)
             if by_default and (further := _further(run)) is not None:
-                display.note(f"the chains disagree: {further.how}")
+                display.note(f"{further.after.split(':')[0]}: {further.how}")
                 again = stores.enter_context(closing(_draw_store(None, wanted, chains)))
                 run = _go_on(run, further, again, executor, display)
         with catching_signals():  # a run that has come this far is written, unless someone insists
@@ -286,20 +286,20 @@ def _further(run: Run) -> Further | None:
     if target.cells is not None:
         seconds = sampler.seconds_with_cells(target, plan.chains * plan.total)
         times = min(LONGER, int(MOST_LONGER_SECONDS / seconds))
-        further = Further(sampler, replace(plan, thin=times * plan.thin), f"they go on {times} times as long")
+        further = Further(sampler, replace(plan, thin=times * plan.thin), f"the chains go on {times} times as long")
         affordable = times > 1
     else:
         iterations = plan.chains * plan.total * LADDER.graphs_of_a_chain
-        further = Further(LADDER, plan, "each goes on as the first rung of a ladder, which crosses modes")
+        further = Further(LADDER, plan, "each chain goes on as the first rung of a ladder, which crosses modes")
         affordable = target.n_nodes <= MOST_LADDER_NODES and iterations <= MOST_LADDER_ITERATIONS
     if not affordable:
         return None
     found = Posterior(record_of_run(run, 0.0, to_file=True)).diagnostics()
-    if found.converged is not False:
-        return None
-    if further.sampler is sampler and any(group.kind == "separated" for group in found.modes):
-        return None  # what is not crossed in so many iterations is not crossed in a few times as many
-    return further._replace(after=found.verdict)
+    wanted = found.converged is False
+    if further.sampler is sampler:  # what is not crossed in so many iterations is not crossed in a few times as many
+        too_short = found.converged is None and plan.chains > 1
+        wanted = (wanted or too_short) and all(group.kind != "separated" for group in found.modes)
+    return further._replace(after=found.verdict) if wanted else None
 
 
 def _go_on(first: Run, further: Further, store: DrawStore, executor: Executors | None, display: Progress) -> Run:
