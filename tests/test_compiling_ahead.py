@@ -190,7 +190,7 @@ def test_the_command_goes_through_all_kinds(monkeypatch, capsys):
     assert run(["compile"]) == 0
     assert asked == list(compiling.KINDS)
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "compiling 1 of 5, once on this machine: numbers, 23 columns and more"
+    assert said[0] == "compiling 1 of 6, once on this machine: numbers, 23 columns and more"
     assert str(jit.cache_folder()) in said[-1]
 
 

@@ -14,6 +14,7 @@ from plotting import clipped_texts, legend_texts, tick_texts
 import parnidag
 from parnidag import plots, scores
 from parnidag.cli import app as cli
+from parnidag.effects.elimination import count_families
 from parnidag.report.build import render_report
 from parnidag.report.effects import three_digits
 
@@ -145,7 +146,9 @@ def test_classes_on_the_command_line(of_classes, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     saved = str(of_classes.save(tmp_path / "p.nc"))
+    of_classes.effects()
     assert cli.run(["effects", saved, "--cause", "rain", "-o", "out.csv"]) == 0
+    assert len(count_families.signatures) == 1  # tables from a file lie as those in memory
     out = capsys.readouterr().out
     assert "Found by exact sums" in out
     assert max(map(len, out.splitlines())) <= 80

@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parnidag._util.text import number_of
 from parnidag.cli.screens import UsageError, say
+
+if TYPE_CHECKING:
+    from parnidag.results.posterior import Posterior
 
 POLL_SECONDS = 0.05
 
@@ -59,7 +62,7 @@ def _numbers(nodes: int) -> Any:
     return simulate(nodes, nodes, 60, seed=1).values
 
 
-def _run(table: Any, **settings: Any) -> None:
+def _run(table: Any, **settings: Any) -> Posterior:
     import warnings
 
     from parnidag import sample
@@ -68,14 +71,30 @@ def _run(table: Any, **settings: Any) -> None:
         warnings.simplefilter("ignore")
         posterior = sample(table, draws=4, chains=2, seed=1, progress=False, **settings)
         posterior.report(Path(folder) / "report.html")
+    return posterior
 
 
 def _many() -> None:
-    _run(_numbers(24), tune=200, thin=20)
+    from parnidag.samplers import PARNI
+
+    for settings in ({}, {"sampler": PARNI(rungs=2)}):  # on a ladder if chains disagree
+        _run(_numbers(24), tune=200, thin=20, **settings)
 
 
 def _few() -> None:
-    _run(_numbers(4))
+    posterior = _run(_numbers(4))
+    posterior.intervene({posterior.nodes[0]: 1.0})
+
+
+def _panel() -> None:
+    import numpy as np
+    import pandas as pd
+
+    from parnidag import Panel
+
+    table = pd.DataFrame(_numbers(3), columns=list("abc"))
+    unit, week = np.divmod(np.arange(len(table)), 20)
+    _run(Panel(table.assign(unit=unit, week=week), time="week", unit="unit"))
 
 
 def _some() -> None:
@@ -161,5 +180,6 @@ KINDS: dict[str, Callable[[], None]] = {
     "numbers, 21 or 22 columns": _some,
     "classes": _classes,
     "numbers beside classes, empty cells": _mixed,
+    "panels": _panel,
 }
 """What is compiled, in this order: what takes longest comes first, and what stands on it last."""

@@ -158,7 +158,7 @@ def world_tables(record: RunRecord, seed: int) -> TableDraws:
 def _count(source: Source, families: Families, arity: Integers) -> tuple[Integers, Integers]:
     """Return where the cells of each family begin, and the rows in each: those in which its node was not set."""
     data = source.data
-    codes = np.asarray(data.discrete().codes, np.int64)
+    codes = np.ascontiguousarray(data.discrete().codes, np.int64)  # as those from a file lie
     pattern, masks = data.patterns()
     counts = data.row_counts()
     rows = np.ones(codes.shape[1], np.int64) if counts is None else np.asarray(counts, np.int64)
