@@ -3,6 +3,7 @@
 python -m benchmarks.panels [--variables P] [--lags L] [--units U] [--times T] [--curved] [--replications R] [--seed S]
                             [--without-peer]
 python -m benchmarks.panels --wide TABLE TRUTH --slices S [--static COLUMN ...]
+python -m benchmarks.panels --warnings
 
 Random stationary networks: a variable follows itself, about one other at the same time, and about 0.7 others at each
 lag. Relations are linear, or with --curved x ↦ tanh(2x) and x ↦ x² of these others; noise is Gaussian. Found is what
@@ -11,6 +12,9 @@ Precision and recall count edges with their lag; within a time also directions, 
 
 --wide: distances of the consensus graph to a known one, of a table with times side by side. The truth is a table of
 0 and 1 (row → column) over the static columns, the variables at the first time and those at the second.
+
+--warnings: how often a panel of three variables is said to need more lags than one, that follow themselves by 0.4 one
+step later and by so much two steps later; and with levels of units that differ by a standard deviation.
 """
 
 from __future__ import annotations
@@ -145,6 +149,32 @@ def compare_wide(path: str, truth_path: str, slices: int, static: list[str]) -> 
         print(f"{name}: SHD {', '.join(said)}; {seconds:.0f} CPU s: {posterior.diagnostics().verdict}", flush=True)
 
 
+def show_warnings() -> None:
+    """Print how often more lags are asked for, where one is enough and where it is not."""
+    seconds = (0.0, 0.1, 0.2, 0.3)
+    table = Table("units", "times", *(f"second lag {second:g}" for second in seconds), "none, but levels differ")
+    for units, times in ((1, 100), (1, 300), (10, 50), (50, 20)):
+        shares = [_share_warned(units, times, second, 0.0, 60 if second else 300) for second in seconds]
+        shares.append(_share_warned(units, times, 0.0, 1.0, 60))
+        table.add_row(str(units), str(times), *(f"{share:.1%}" for share in shares))
+    Console().print(table)
+
+
+def _share_warned(units: int, times: int, second: float, levels: float, runs: int) -> float:
+    warned = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, units, times])
+        level = levels * rng.normal(size=(units, 1, 3))
+        series = np.zeros((units, times + BURN_IN, 3))
+        for now in range(2, times + BURN_IN):
+            series[:, now] = 0.4 * series[:, now - 1] + second * series[:, now - 2] + rng.normal(size=(units, 3))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", parnidag.MoreLagsWarning)
+            Panel(series[:, BURN_IN:] + level)
+        warned += bool(said)
+    return warned / runs
+
+
 def main() -> None:
     """Compare the methods on some panels, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -153,9 +183,13 @@ def main() -> None:
     parser.add_argument("--curved", action="store_true")
     parser.add_argument("--without-peer", action="store_true")
     parser.add_argument("--wide", nargs=2)
+    parser.add_argument("--warnings", action="store_true")
     parser.add_argument("--slices", type=int, default=2)
     parser.add_argument("--static", nargs="*", default=[])
     given = parser.parse_args()
+    if given.warnings:
+        show_warnings()
+        return
     if given.wide:
         compare_wide(*given.wide, given.slices, given.static)
         return
