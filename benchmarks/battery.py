@@ -253,7 +253,7 @@ def _read(file: Path) -> Question | None:
     if not (numeric and low <= len(table.columns) <= high and len(table) >= REAL_ROWS):
         return None
     try:
-        return Question(Data(table))
+        return Question(Data(table, columns=list(table.columns)))
     except ParnidagError:  # a constant column, or one that repeats another
         return None
 

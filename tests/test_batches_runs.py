@@ -239,7 +239,6 @@ def test_truth_values_and_missing_ones_in_a_text_file(tmp_path, small_batches):
         ("numbers.csv", "1.5,2.5\n1,2\n"),
         ("separator.csv", "a;b\n1;2\n"),
         ("long.csv", "a,b\n1,2\n3,4,5\n"),
-        ("rows.csv", ",a,b\n1,2,3\n"),
         ("unknown.xyz", "a,b\n1,2\n"),
         ("words.csv", "a,b\n" + "1.5,2.5\n2.5,1.5\n" * 50 + "n.d.,3\n"),
     ],

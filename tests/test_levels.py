@@ -202,7 +202,7 @@ def test_codes_and_labels_give_the_table_back(columns, library):
     make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
     make["objects"] = lambda t: pd.DataFrame(t, dtype=object)
     try:
-        data = Data(make[library](columns), missing="drop", kind="discrete")
+        data = Data(make[library](columns), missing="drop", kind="discrete", columns=names)
     except DataError:
         assert len(rows) < 3 or any(len(set(column)) == 1 for column in zip(*rows, strict=True))
         return

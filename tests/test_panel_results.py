@@ -18,8 +18,7 @@ from plotting import clipped_texts
 import parnidag
 from parnidag import Panel, ParnidagError, Posterior, plots, scores
 from parnidag.cli import app as cli
-from parnidag.effects.answers import _linear_of
-from parnidag.effects.source import source_of
+from parnidag.effects.answers import _linear_of, _model
 from parnidag.report.build import render_report
 from parnidag.report.settings import reproducing_call
 
@@ -81,7 +80,7 @@ def matrix_of(linear: Any, draw: int, steps: int) -> np.ndarray[Any, Any]:
 
 def test_responses_are_effects_in_the_graph_rolled_out(result: Posterior) -> None:
     found = result.impulse_responses("a", steps=4)
-    linear = _linear_of(result, source_of(result.record, result.data, None), None, "responses")
+    linear = _linear_of(_model(result, None, None), "responses")
     for draw in (0, 17, 299):
         expected = matrix_of(linear, draw, 4)[0].reshape(5, 2)
         np.testing.assert_allclose(found.values[draw], expected, atol=1e-12)

@@ -215,10 +215,14 @@ def is_row_name(name: str) -> bool:
     return _ROW_NAMES.fullmatch(name) is not None
 
 
+def refuse_too_many(columns: int, source: str = "") -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(f"{source}the table has {columns} columns, more than the {MOST_COLUMNS} that can be nodes")
+
+
 def checked_names(given: Iterable[Any], source: str = "") -> tuple[str, ...]:
     names = tuple(str(name) for name in given)
-    if len(names) > MOST_COLUMNS:
-        raise DataError(f"{source}the table has {len(names)} columns, more than the {MOST_COLUMNS} that can be nodes")
+    refuse_too_many(len(names), source)
     row_names = [repr(name) for name in names if is_row_name(name)]
     if row_names:
         raise DataError(

@@ -50,6 +50,8 @@ def bends(values: Floats, level: float = LEVEL) -> list[Bend]:
     most = int(min(MOST_ROWS, max(MOST_PRODUCTS / (BENDS + 1) / values.shape[1] ** 2, 100)))
     rows = values[:: max(1, -(-len(values) // most))]
     numbers = [j for j, column in enumerate(rows.T) if len(np.unique(column)) >= FEWEST_VALUES]
+    if len(numbers) < 2:
+        return []
     standard = _standardised(rows[:, numbers])
     found: dict[int, Bend] = {}
     for given in np.flatnonzero(_look_normal(standard)).tolist():

@@ -271,6 +271,8 @@ def _bends(table: Doubted) -> list[Bend]:
     usable = ~np.isnan(rows).any(axis=1)
     if table.targets is not None:
         usable &= ~table.targets[some].any(axis=1)
+    if np.count_nonzero(usable) < FEWEST_ROWS:
+        return []
     return [one._replace(column=columns[one.column], given=columns[one.given]) for one in bends(rows[usable])]
 
 

@@ -20,7 +20,7 @@ import narwhals as nw
 
 from parnidag._util.files import unescaped, why_not_readable
 from parnidag._util.text import is_number_text, one_line, shorten
-from parnidag.data.columns import checked_names, is_row_name, refuse_duplicate_names
+from parnidag.data.columns import checked_names, is_row_name, refuse_duplicate_names, refuse_too_many
 from parnidag.errors import DataError
 
 STREAM_ABOVE = 10**9
@@ -173,14 +173,16 @@ def _text_form(path: Path) -> TextForm:
         text = (line.strip() if blank else line for line in chain([first], lines))
         records = csv.reader(text, delimiter=separator, skipinitialspace=blank)
         header, row = next(records), next(records, [])
-    header = [name or _name_of_pandas(place, header) for place, name in enumerate(header)]
+    refuse_too_many(len(header), f"{path.name}: ")
+    named = set(header)
+    header = [name or _name_of_pandas(place, named) for place, name in enumerate(header)]
     return TextForm(path, separator, header, _check_header(path, header, row, separator))
 
 
-def _name_of_pandas(place: int, header: list[str]) -> str:
+def _name_of_pandas(place: int, named: set[str]) -> str:
     """Return what pandas calls a column without a name."""
     name = f"Unnamed: {place}"
-    return f"{name}.1" if name in header else name
+    return f"{name}.1" if name in named else name
 
 
 def _separator(header: str, suffix: str) -> str:

@@ -86,7 +86,7 @@ def judge(record: RunRecord, figures: dict[str, Any], spread: Floats) -> dict[st
         law = f" to {record.settings['law']}" if record.settings.get("law") else ""
         verdict = (
             f"converged{law}: {n_chains} chains agree on all edges to {figures['disagreement_max']:.3f}, "
-            f"standard error ≤ {figures['mcse_edges_max'] or 0.0:.3f} (R-hat ≤ {max(known):.2f})"
+            f"s.e. ≤ {figures['mcse_edges_max'] or 0.0:.3f} (R-hat ≤ {max(known):.2f})"
         )
     if not converged and _may_be_summed(record, figures):
         advice.append(
