@@ -46,6 +46,11 @@ def test_good_chains_are_called_converged():
     assert found.disagreement_max < 0.1
 
 
+def test_the_verdict_names_the_law_that_chains_converged_to():
+    law = "the posterior, within its search space alone"
+    assert diagnosed([0.2, 0.5, 1.0], settings={"law": law}).verdict.startswith(f"converged to {law}: 4 chains agree")
+
+
 def test_chains_frozen_apart_are_not_converged_and_the_edge_is_named():
     probabilities = np.tile([0.2, 0.5, 1.0], (CHAINS, 1, 1))
     probabilities[3, 0, 2] = 0.0

@@ -253,13 +253,19 @@ def test_the_smallest_and_the_most_constrained_problems_work(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "moves", "always"), [(OrderMCMC, ORDER_MOVES, ["number of orders"]), (PartitionMCMC, MOVES, [])]
+    ("kind", "moves", "always", "law"),
+    [
+        (OrderMCMC, ORDER_MOVES, ["number of orders"], "the law of orders, not the posterior"),
+        (PartitionMCMC, MOVES, [], ""),
+    ],
 )
-def test_the_reader_is_told_of_law_and_space(kind, moves, always, table):
+def test_the_reader_is_told_of_law_and_space(kind, moves, always, law, table):
     everything = quick(table, sampler=kind())
     part = quick(table, space=np.eye(9, k=1), sampler=kind(plus_one=False))
     for found, words in ((everything, always), (part, [*always, "search space"])):
         assert all(word in said for word, said in zip(words, found.settings["caveats"], strict=True))
+    assert everything.settings["law"] == law
+    assert part.settings["law"] == f"{law or 'the posterior'}, within its search space alone"
     for move in moves:
         acceptance = everything.record.statistics[f"{move}_acceptance"]
         assert acceptance.shape == (4,)

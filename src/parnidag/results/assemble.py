@@ -60,7 +60,7 @@ def record_of_run(
         "method": "MCMC",
         "sampler": run.sampler.describe(),
         "restricted": run.sampler.restricted,
-        "law": run.sampler.law,
+        "law": run.sampler.law_of(run.setup.prepared),
         "alternatives": run.sampler.alternatives,
         **run.target.settings,
         "draws": plan.draws,

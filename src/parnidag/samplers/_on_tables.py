@@ -62,13 +62,21 @@ class SamplerOnTables(Sampler):
             raise ParnidagError(f"{self.name} needs a search space")
         return considered
 
+    def leaves_graphs_out(self, prepared: Prepared) -> bool:
+        assert prepared.tables is not None
+        return self.restricted and not prepared.tables.covers_everything
+
+    def law_of(self, prepared: Prepared) -> str:
+        """Name the law, and say so where it knows nothing of graphs outside the search space."""
+        if not self.leaves_graphs_out(prepared):
+            return self.law
+        return f"{self.law or 'the posterior'}, within its search space alone"
+
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say which graphs the result is about; nothing if that is all of them."""
-        tables = prepared.tables
-        assert tables is not None
-        if not self.restricted or tables.covers_everything:
+        if not self.leaves_graphs_out(prepared):
             return []
-        other = " and at most one other" if tables.plus_one else ""
+        other = " and at most one other" if prepared.tables is not None and prepared.tables.plus_one else ""
         return [
             f"only graphs of the search space were sampled: every node's parents are among its candidates{other}. "
             "Where the space lacks a good graph, edges inside it can be far too probable too: compare with a grown "

@@ -248,6 +248,10 @@ class Sampler:
         """Return the settings in a form that JSON can hold."""
         return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
 
+    def law_of(self, prepared: Prepared) -> str:
+        """Name what the chains of a run converge to; nothing if it is the posterior over all graphs."""
+        return self.law
+
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say what a reader of the result must know about its law; nothing if it is the posterior over all graphs."""
         return []
