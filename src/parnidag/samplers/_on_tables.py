@@ -62,19 +62,19 @@ class SamplerOnTables(Sampler):
             raise ParnidagError(f"{self.name} needs a search space")
         return considered
 
-    def leaves_graphs_out(self, prepared: Prepared) -> bool:
+    def _leaves_graphs_out(self, prepared: Prepared) -> bool:
         assert prepared.tables is not None
         return self.restricted and not prepared.tables.covers_everything
 
     def law_of(self, prepared: Prepared) -> str:
         """Name the law, and say so where it knows nothing of graphs outside the search space."""
-        if not self.leaves_graphs_out(prepared):
+        if not self._leaves_graphs_out(prepared):
             return self.law
         return f"{self.law or 'the posterior'}, within its search space alone"
 
     def caveats(self, prepared: Prepared) -> list[str]:
         """Say which graphs the result is about; nothing if that is all of them."""
-        if not self.leaves_graphs_out(prepared):
+        if not self._leaves_graphs_out(prepared):
             return []
         other = " and at most one other" if prepared.tables is not None and prepared.tables.plus_one else ""
         return [
