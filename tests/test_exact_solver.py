@@ -26,6 +26,7 @@ from parnidag.errors import ParnidagError
 from parnidag.exact_solver import draws as exact_draws
 from parnidag.exact_solver import sums as exact_sums
 from parnidag.exact_solver.size import MAX_NODES, check_size
+from parnidag.tables.all_sets import set_sums
 
 COUNTS = (1, 3, 25, 543, 29281, 3781503, 1138779265, 783702329343, 1213442454842881, 4175098976430598143)
 """Of the DAGs on 1, 2, … nodes."""
@@ -102,6 +103,20 @@ def test_any_distance_between_graphs_and_best_parents_is_summed(height):
     assert solution.log_total == pytest.approx(log_total, rel=1e-12)
     expected = edge_probabilities_of(graphs, probabilities)
     np.testing.assert_allclose(solution.edge_probabilities, expected, rtol=0, atol=1e-15 * height + 1e-12)
+
+
+@pytest.mark.parametrize("depth", [5.0, 600.0, 1100.0, 1290.0, 4000.0])
+def test_subsets_are_summed_as_in_logs_however_far_apart_weights_are(depth):
+    """Beyond `LEAST_LOG` numbers would go out of range: there the sums of what is small would be lost."""
+    rng = np.random.default_rng(17)
+    weights = -depth * rng.random((5, 16)) ** 2
+    weights[rng.random(weights.shape) < 0.3] = -np.inf
+    weights[:, rng.integers(16)] = 0.0
+    expected = weights.copy()
+    for bit in range(4):
+        halves = expected.reshape(5, -1, 2, 1 << bit)
+        halves[:, :, 1] = np.logaddexp(halves[:, :, 0], halves[:, :, 1])
+    np.testing.assert_allclose(set_sums(weights.copy()).sums, expected, rtol=1e-14, atol=1e-14)
 
 
 def test_near_empty_posterior_cancels_most_and_is_still_right():

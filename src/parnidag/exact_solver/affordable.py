@@ -5,9 +5,9 @@ from __future__ import annotations
 from parnidag._util.free_memory import KEPT_FREE, free_bytes
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.folded import count_sets
-from parnidag.exact_solver.over_levels import Answer, add_up_levels, sums_of_sets
+from parnidag.exact_solver.over_levels import Answer, Bound, add_up_levels
 from parnidag.exact_solver.size import MAX_NODES, SECONDS_PER_TERM, bytes_of_sums
-from parnidag.exact_solver.sums import bounded, count_terms
+from parnidag.exact_solver.sums import count_terms
 from parnidag.kernels.by_address import NO_FUNCTION
 from parnidag.kernels.types import Floats
 from parnidag.scores.custom import OwnScore, PythonScore
@@ -24,7 +24,7 @@ CHECK_SECONDS = 7.0
 """What the check of a run may take: 16 discrete columns are within it."""
 WALKS_OF_FOLDED = 3
 """Where nodes are parents only, all parent sets are scored for the sum, for the edges and for draws."""
-WALKED, FACTORISED, COMPILED, CALLED = 2e-7, 4e-6, 1.2e-5, 3e-4
+WALKED, FACTORISED, COMPILED, CALLED = 1.2e-7, 4e-6, 1.2e-5, 3e-4
 """Seconds to score a parent set: in a walk through all sets, by a factorisation of its own, by a compiled function on
 a table of some thousand rows, and by a function in Python."""
 
@@ -73,11 +73,11 @@ def answer_if_affordable(target: Target, most_seconds: float = MOST_SECONDS) -> 
     left = most_seconds if levels_that_matter(target) == 1 else most_seconds * MOST_SECONDS_LEARNED / MOST_SECONDS
     if not tables_are_affordable(target, most_seconds):
         return None
-    first = bounded(sums_of_sets(target))
-    if count_terms(first) * SECONDS_PER_TERM > left:
+    first = Bound.of(target)
+    if count_terms(first.completions) * SECONDS_PER_TERM > left:
         return None
 
-    return add_up_levels(target, lambda bound, levels: count_terms(bound) * SECONDS_PER_TERM * levels <= left)
+    return add_up_levels(target, lambda bound, levels: count_terms(bound) * SECONDS_PER_TERM * levels <= left, first)
 
 
 def check_of_chains(target: Target) -> Floats | None:

@@ -220,16 +220,16 @@ def begin(filling: Filling, families: Families, j: int) -> None:
     families.stand[0] = 0
     families.columns[0] = 0
     for k in range(families.required.size):
-        append(filling, families, j, families.required[k])
+        append(filling, families, j, families.required[k], 0)
     families.stand[1] = 0
 
 
 @kernel
-def append(filling: Filling, families: Families, j: int, parent: int) -> None:
+def append(filling: Filling, families: Families, j: int, parent: int, later: int) -> None:
     depth = families.stand[0]
     filling.family[depth] = parent
     families.columns[depth + 1] = families.columns[depth] | families.bits[parent]
-    families.stand[0] = descend(filling, j, parent, depth)
+    families.stand[0] = descend(filling, j, parent, depth, later)
 
 
 @kernel
@@ -240,7 +240,8 @@ def advance(filling: Filling, families: Families, j: int) -> bool:
         depth, following = families.stand[0], families.stand[1]
         if depth < filling.max_parents and following < families.candidates.size:
             filling.branch[depth - least] = following
-            append(filling, families, j, families.candidates[following])
+            parent = families.candidates[following]
+            append(filling, families, j, parent, parent + 1)
             families.stand[1] = following + 1
             return True
         if depth == least:

@@ -101,11 +101,17 @@ class Answer:
         return unfolded_draws(self.target.at(level), self.solutions[level], graphs, seed)
 
 
-def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool] | None = None) -> Answer | None:
-    """Add up all graphs at every level that matters; None if one of them `may` not be, of so many in all if known."""
+def add_up_levels(
+    target: Target, may_add_up: Callable[[Completions, int], bool] | None = None, known: Bound | None = None
+) -> Answer | None:
+    """Add up all graphs at every level that matters; None if one of them `may` not be, of so many in all if known.
+
+    The bound of the target's own level may be known.
+    """
     shape = (1, 1) if target.levels is None else target.levels.offsets.shape
+    own = divmod(target.level, shape[1])
     solutions: dict[Place, Solution] = {}
-    bounds: dict[Place, Bound] = {}
+    bounds: dict[Place, Bound] = {} if known is None else {own: known}
 
     def at(place: Place) -> Target:
         return target.at(place[0] * shape[1] + place[1])
@@ -118,21 +124,21 @@ def add_up_levels(target: Target, may_add_up: Callable[[Completions, int], bool]
         return solutions[place].log_total + at(place).problem.offset
 
     def over_orders(place: Place) -> float:
-        bounds[place] = Bound.of(at(place))
+        bounds[place] = bounds.get(place) or Bound.of(at(place))
         log = bounds[place].log_sum_over_orders + at(place).problem.offset
         if len(bounds) > at_once:  # that of the least promising is made again if need be
             bounds.pop(min(bounds, key=lambda known: bounds[known].log_sum_over_orders + at(known).problem.offset))
         return log
 
-    begin: list[Place] = [(target.level // shape[1], target.level % shape[1])]
+    begin: list[Place] = [own]
     if getattr(target.score, "is_listed", False):
-        begin = [(k, begin[0][1]) for k in range(shape[0])]
+        begin = [(k, own[1]) for k in range(shape[0])]
     at_once = int(MOST_AT_ONCE // bytes_of_sums(target.scored.size))
     if target.scored.size >= MANY_NODES and target.levels is not None:
-        known = _mattering(_explored(over_orders, begin, shape) or {}, NEGLIGIBLE_BY_ORDERS)
-        found = side_by_side(lambda k: evidence(known[k], len(known)), len(known), at_once)
-        logs = {place: log for place, log in zip(known, found, strict=True) if log is not None}
-        if len(logs) < len(known):
+        wanted = _mattering(_explored(over_orders, begin, shape) or {}, NEGLIGIBLE_BY_ORDERS)
+        found = side_by_side(lambda k: evidence(wanted[k], len(wanted)), len(wanted), at_once)
+        logs = {place: log for place, log in zip(wanted, found, strict=True) if log is not None}
+        if len(logs) < len(wanted):
             return None
     else:
         explored = _explored(evidence, begin, shape)

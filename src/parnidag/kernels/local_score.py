@@ -157,25 +157,32 @@ def begin_walk(table: ScoreTable, node: int, walk: Walk) -> None:
 
 
 @kernel
-def append_parent(table: ScoreTable, node: int, parent: int, depth: int, walk: Walk) -> None:
-    """Append `parent` to the first `depth` parents of the branch, O(depth · n) for all next parents together."""
+def append_parent(table: ScoreTable, node: int, parent: int, depth: int, walk: Walk, later: int) -> None:
+    """Append `parent` to the first `depth` parents of the branch, for all next parents together.
+
+    These are the nodes from `later` on: half of all subsets hold the last candidate, and need nothing but the child.
+    """
     gram = table.gram[table.pattern[node]]
     row, left, shared = walk.solved[depth], walk.left, walk.shared
-    for l in range(row.size):
+    own = gram[parent, node]
+    for k in range(depth):
+        own -= walk.solved[k, parent] * walk.solved[k, node]
+    for l in range(later, row.size):
         row[l] = gram[parent, l]
     for k in range(depth):
         above = walk.solved[k]
         factor = above[parent]
-        for l in range(row.size):
+        for l in range(later, row.size):
             row[l] -= factor * above[l]
-    pivot = math.sqrt(sound(left[depth, parent], gram[parent, parent]))
-    for l in range(row.size):
+    square = sound(left[depth, parent], gram[parent, parent])
+    pivot = math.sqrt(square)
+    own /= pivot
+    for l in range(later, row.size):
         row[l] /= pivot
-    own = row[node]
-    for l in range(row.size):
         left[depth + 1, l] = left[depth, l] - row[l] * row[l]
         shared[depth + 1, l] = shared[depth, l] - own * row[l]
-    walk.sums[depth + 1, 0] = walk.sums[depth, 0] + 2.0 * math.log(pivot)
+    row[node] = own
+    walk.sums[depth + 1, 0] = walk.sums[depth, 0] + math.log(square)
     walk.sums[depth + 1, 1] = walk.sums[depth, 1] + own * own
 
 

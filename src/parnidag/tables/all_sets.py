@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parnidag._util.cores import side_by_side
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel, leaf
 from parnidag.kernels.problem import FREE
@@ -21,6 +22,10 @@ from parnidag.tables.build import build_tables
 from parnidag.tables.fill import log_add
 from parnidag.target import Target
 
+UNIT = 2.0**937
+LOG_UNIT, LEAST_LOG, SAFE_LOG = math.log(UNIT), -1300.0, -700.0
+"""Weights whose logs are at least the second can be added up as multiples of 1/UNIT, without going out of range; those
+above the third are numbers by themselves, and go through the unit, a power of two, without rounding."""
 MOST_KEPT = 2.5e9
 """Bytes of the sums at levels that chains return to."""
 Int = int | np.int64
@@ -76,14 +81,21 @@ class AllSets:
 
 
 def set_sums(log_weights: Floats) -> SetSums:
-    """Sum log weights (n × 2ⁿ⁻¹) over subsets, unless some node has no possible parents or a weight is no number."""
+    """Sum log weights (n × 2ⁿ⁻¹), which become shares of the largest, over subsets of parent sets.
+
+    Refused if some node has no possible parents, or a weight is no number.
+    """
     largest = log_weights.max(axis=1)
     if np.isnan(largest).any() or (largest == np.inf).any():
         raise ParnidagError("log_weights must hold finite numbers or −inf, got NaN or +inf.")
     if (largest == -np.inf).any():
         raise no_graph_allowed()
-    weights = np.ascontiguousarray(log_weights - largest[:, None], dtype=np.float64)
-    return SetSums(largest, weights, *_subset_sums(weights))
+    weights = log_weights
+    weights -= largest[:, None]
+    low_sums, sums = np.empty_like(weights), np.empty_like(weights)
+    bits = len(weights) - 1
+    side_by_side(lambda j: _sum_subsets(weights[j], low_sums[j], sums[j], bits), len(weights))
+    return SetSums(largest, weights, low_sums, sums)
 
 
 def no_graph_allowed() -> ParnidagError:
@@ -98,6 +110,8 @@ def all_local_scores(target: Target) -> Floats:
     n = target.n_nodes
     every = target.problem.status == FREE
     tables = build_tables(target, every, plus_one=False, sums=False, memory=math.inf).arrays
+    if tables.scores.size == n * 2 ** (n - 1):
+        return tables.scores.reshape(n, -1)
     scores = np.full((n, 2 ** (n - 1)), -math.inf)
     for j in range(n):
         required = tables.required[j, : tables.required_count[j]]
@@ -125,25 +139,59 @@ def low_bits(n: Int) -> Int:
 
 
 @entry
-def _subset_sums(log_weights: Floats) -> tuple[Floats, Floats]:
-    """Row j, column U: the log of the summed weights of all parent sets within U; and the same half-way."""
-    n = np.int64(log_weights.shape[0])
-    low_sums = log_weights.copy()
-    _add_subsets(low_sums, np.int64(0), low_bits(n))
-    sums = low_sums.copy()
-    _add_subsets(sums, low_bits(n), n - 1)
-    return low_sums, sums
+def _sum_subsets(weights: Floats, low_sums: Floats, sums: Floats, bits: Int) -> None:
+    """For one node, at column U the log of the summed weights of all parent sets within U; and the same half-way.
+
+    The largest weight is 1. Unless another is out of range beside it, numbers are added up as they are.
+    """
+    low = low_bits(bits + 1)
+    in_logs = _smallest(weights) < LEAST_LOG
+    for subset in range(sums.size):
+        sums[subset] = weights[subset] if in_logs else _in_units(weights[subset])
+    _add_subsets(sums, in_logs, np.int64(0), low)
+    _take_logs(sums, in_logs, low_sums)
+    _add_subsets(sums, in_logs, low, bits)
+    _take_logs(sums, in_logs, sums)
 
 
 @kernel
-def _add_subsets(sums: Floats, first: Int, end: Int) -> None:
-    for j in range(sums.shape[0]):
-        row = sums[j]
-        for bit in range(first, end):
-            element = np.int64(1) << bit
-            for subset in range(row.size):
-                if subset & element:
-                    row[subset] = log_add(row[subset], row[subset ^ element])
+def _smallest(logs: Floats) -> float:
+    """The smallest that is not −∞."""
+    least = 0.0
+    for log in logs:
+        if log > -math.inf:
+            least = min(least, log)
+    return least
+
+
+@kernel
+def _add_subsets(row: Floats, in_logs: bool, first: Int, end: Int) -> None:
+    for bit in range(first, end):
+        element = np.int64(1) << bit
+        for block in range(0, row.size, 2 * element):
+            for subset in range(block, block + element):
+                if in_logs:
+                    row[subset + element] = log_add(row[subset + element], row[subset])
+                else:
+                    row[subset + element] += row[subset]
+
+
+@kernel
+def _take_logs(row: Floats, in_logs: bool, logs: Floats) -> None:
+    for subset in range(row.size):
+        logs[subset] = row[subset] if in_logs else _log_of_units(row[subset])
+
+
+@kernel
+def _in_units(log: float) -> float:
+    return math.exp(log) * UNIT if log > SAFE_LOG else math.exp(log + LOG_UNIT)
+
+
+@kernel
+def _log_of_units(number: float) -> float:
+    if number > 1.0:
+        return math.log(number / UNIT)
+    return math.log(number) - LOG_UNIT if number > 0.0 else -math.inf
 
 
 @kernel

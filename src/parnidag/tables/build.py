@@ -26,11 +26,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from parnidag._util.cores import side_by_side, usable_cores
 from parnidag.errors import ParnidagError
+from parnidag.kernels.jit import make_frame
 from parnidag.kernels.problem import FREE, REQUIRED
 from parnidag.kernels.types import Codes, Integers
+from parnidag.scores.custom import OwnScore
 from parnidag.tables.arrays import NEVER, SUBSET, TableArrays, draw_arrays
-from parnidag.tables.fill import fill_all_scores, fill_all_sums, make_filling
+from parnidag.tables.fill import fill_scores_of, fill_sums_of, make_filling
 from parnidag.target import Target
 
 DEFAULT_MEMORY = 2e9
@@ -110,12 +113,18 @@ def build_tables(
         needed = in_words(table_bytes(target, considered, plus_one))
         raise ParnidagError(f"space: this machine has no room for tables of {needed}; use fewer candidates") from error
     draws = draw_arrays(arrays)
-    fill_all_scores(target.problem, arrays, draws, make_filling(arrays, target.problem.table, target.max_parents))
-    if sums:
-        fill_all_sums(arrays, draws)
-        if arrays.ranked.size:
-            for first, end in itertools.pairwise(arrays.first_row):
-                arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
+
+    def fill_node(j: int) -> None:
+        room = draws._replace(frame=make_frame())
+        own = make_filling(arrays, target.problem.table, target.max_parents)
+        fill_scores_of(target.problem, arrays, room, own, j)
+        if sums:
+            fill_sums_of(arrays, room, j)
+
+    side_by_side(fill_node, target.n_nodes, 1 if isinstance(target.score, OwnScore) else usable_cores())
+    if sums and arrays.ranked.size:
+        for first, end in itertools.pairwise(arrays.first_row):
+            arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
     return CandidateTables(target, considered, plus_one, arrays)
 
 

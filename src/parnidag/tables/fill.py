@@ -69,17 +69,13 @@ def walks(filling: Filling) -> bool:
 
 
 @entry
-def fill_all_scores(problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays) -> None:
-    tables, filling = open_tables(arrays, draws), open_filling(problem, own)
-    for j in range(arrays.candidate_count.size):
-        fill_scores(tables, filling, int64(j))
+def fill_scores_of(problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays, j: int) -> None:
+    fill_scores(open_tables(arrays, draws), open_filling(problem, own), int64(j))
 
 
 @entry
-def fill_all_sums(arrays: TableArrays, draws: DrawArrays) -> None:
-    tables = open_tables(arrays, draws)
-    for j in range(arrays.candidate_count.size):
-        fill_sums(tables, int64(j))
+def fill_sums_of(arrays: TableArrays, draws: DrawArrays, j: int) -> None:
+    fill_sums(open_tables(arrays, draws), int64(j))
 
 
 @kernel
@@ -89,14 +85,18 @@ def fill_scores(tables: Tables, filling: Filling, j: int) -> None:
         begin_walk(filling.table, j, filling.walk)
     depth = ZERO
     for k in range(tables.required_count[j]):
-        depth = descend(filling, j, int64(tables.required[j, k]), depth)
+        depth = descend(filling, j, int64(tables.required[j, k]), depth, ZERO)
     least, subset, bit = depth, ZERO, ZERO
     fill_row(tables, filling, j, subset, depth)
     while True:
-        if bit < tables.candidate_count[j]:
+        if bit == tables.candidate_count[j] - ONE and nothing_follows(tables, filling, j):
+            fill_last(tables, filling, j, subset, depth)
+            bit += ONE
+        elif bit < tables.candidate_count[j]:
             filling.branch[depth - least] = bit
             subset |= ONE << bit
-            depth = descend(filling, j, int64(tables.candidates[j, bit]), depth)
+            parent = int64(tables.candidates[j, bit])
+            depth = descend(filling, j, parent, depth, ZERO if tables.extra_count[j] else parent + ONE)
             fill_row(tables, filling, j, subset, depth)
             bit += ONE
         elif depth == least:
@@ -109,10 +109,13 @@ def fill_scores(tables: Tables, filling: Filling, j: int) -> None:
 
 
 @kernel
-def descend(filling: Filling, j: int, parent: int, depth: int) -> int:
-    """Append a parent to the branch and return the new depth; sets that are too large are not factorised."""
+def descend(filling: Filling, j: int, parent: int, depth: int, later: int) -> int:
+    """Append a parent to the branch, below which nodes from `later` on may follow, and return the new depth.
+
+    Sets that are too large are not factorised.
+    """
     if depth < filling.max_parents and walks(filling):
-        append_parent(filling.table, j, parent, depth, filling.walk)
+        append_parent(filling.table, j, parent, depth, filling.walk, later)
     filling.priors[depth + ONE] = filling.priors[depth] + filling.log_odds[parent, j]
     return depth + ONE
 
@@ -138,6 +141,22 @@ def fill_row(tables: Tables, filling: Filling, j: int, subset: int, depth: int) 
             else:
                 local = score_set(tables, filling, j, subset, int64(e))
             scores[start + e] = prior + filling.log_odds[extra, j] + local
+
+
+@kernel
+def nothing_follows(tables: Tables, filling: Filling, j: int) -> bool:
+    return tables.extra_count[j] == 0 and walks(filling)
+
+
+@kernel
+def fill_last(tables: Tables, filling: Filling, j: int, subset: int, depth: int) -> None:
+    """Score one subset with the last candidate added, below which there is nothing: half of all subsets are such."""
+    bit = tables.candidate_count[j] - ONE
+    start, parent = row_of(tables, j, subset | ONE << bit), int64(tables.candidates[j, bit])
+    tables.scores[start] = -math.inf
+    if depth < filling.max_parents:
+        prior = filling.priors[depth] + filling.log_odds[parent, j]
+        tables.scores[start] = prior + walk_score_with(filling.table, j, parent, depth, filling.walk)
 
 
 @kernel
