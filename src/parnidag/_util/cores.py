@@ -11,6 +11,8 @@ Found = TypeVar("Found")
 
 POLL_SECONDS = 0.1
 """How often a waiting thread looks whether it was interrupted."""
+WORTH_A_THREAD = 2**17
+"""Numbers that take some milliseconds, beside which a tenth of one for threads is nothing."""
 
 
 def usable_cores() -> int:
@@ -20,12 +22,21 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def threads_for(numbers: int) -> int:
+    """Return how many threads compiled code on so many numbers is worth: none of its own if there are few."""
+    return usable_cores() if numbers >= WORTH_A_THREAD else 0
+
+
 def side_by_side(work: Callable[[int], Found], count: int, most: int = 2**20) -> list[Found]:
-    """Return work(0), …, work(count − 1): compiled code runs side by side, at most so many at once.
+    """Return work(0), …, work(count − 1): compiled code runs side by side, in at most so many threads.
+
+    With no threads it runs in this one.
 
     The threads are daemons: a process that was interrupted meanwhile does not wait for them when it ends, as it would
     for those of a `ThreadPoolExecutor`.
     """
+    if most == 0:
+        return [work(number) for number in range(count)]
     numbers, failures = iter(range(count)), list[BaseException]()
     found: dict[int, Found] = {}
 
@@ -38,7 +49,7 @@ def side_by_side(work: Callable[[int], Found], count: int, most: int = 2**20) ->
         except BaseException as error:  # raised again where the caller waits
             failures.append(error)
 
-    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, max(most, 1), usable_cores()))]
+    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, most, usable_cores()))]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parnidag._util.cores import side_by_side
+from parnidag._util.cores import side_by_side, threads_for
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel, leaf
 from parnidag.kernels.problem import FREE
@@ -94,7 +94,8 @@ def set_sums(log_weights: Floats) -> SetSums:
     weights -= largest[:, None]
     low_sums, sums = np.empty_like(weights), np.empty_like(weights)
     bits = len(weights) - 1
-    side_by_side(lambda j: _sum_subsets(weights[j], low_sums[j], sums[j], bits), len(weights))
+    threads = threads_for(weights.size)
+    side_by_side(lambda j: _sum_subsets(weights[j], low_sums[j], sums[j], bits), len(weights), threads)
     return SetSums(largest, weights, low_sums, sums)
 
 

@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.cores import side_by_side, usable_cores
+from parnidag._util.cores import side_by_side, threads_for
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import make_frame
 from parnidag.kernels.problem import FREE, REQUIRED
@@ -121,7 +121,8 @@ def build_tables(
         if sums:
             fill_sums_of(arrays, room, j)
 
-    side_by_side(fill_node, target.n_nodes, 1 if isinstance(target.score, OwnScore) else usable_cores())
+    threads = 0 if isinstance(target.score, OwnScore) else threads_for(arrays.scores.size)
+    side_by_side(fill_node, target.n_nodes, threads)
     if sums and arrays.ranked.size:
         for first, end in itertools.pairwise(arrays.first_row):
             arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
