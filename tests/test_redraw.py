@@ -14,7 +14,7 @@ from parnidag.errors import ParnidagError
 from parnidag.kernels.problem import FREE
 from parnidag.priors.odds import Beta
 from parnidag.samplers.base import Prepared
-from parnidag.samplers.levels import draw_cells
+from parnidag.samplers.levels import MY_TURN, draw_cells
 from parnidag.samplers.redraw import is_quick
 from parnidag.scores import BGe
 from parnidag.target import Target
@@ -61,10 +61,10 @@ def some_numbers(rows=40, seed=3):
 
 @pytest.mark.parametrize("prior", [None, parnidag.EdgePrior(h=Beta(1, 3), required=[(0, 1)], max_parents=2)])
 def test_without_cells_its_law_is_that_of_exact_sums(prior):
-    """Learned values are drawn given the graph and the graph given these; twice as many draws halve no error away."""
+    """Learned values are drawn given the graph and the graph given these."""
     table = some_numbers()
     given = {"prior": prior, "seed": 2, "progress": False}
-    found = parnidag.sample(table, sampler=REDRAW, draws=2000, **given)
+    found = parnidag.sample(table, sampler=REDRAW, draws=800, **given)
     truth = np.asarray(parnidag.exact(table, prior=prior).edge_probabilities)
     claimed = found.summary()["mcse"].max()
     assert np.abs(np.asarray(found.edge_probabilities) - truth).max() < 5 * claimed < 0.05
@@ -90,6 +90,19 @@ def test_it_is_the_default_for_few_columns_with_cells_and_agrees_with_single_edg
     assert difference < 0.06
     thinned = parnidag.sample(data, thin=200, draws=20, seed=1, progress=False)
     assert thinned.settings["sampler"]["name"] == "PARNI"  # counts of iterations are meant for it
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_a_chain_that_fails_leaves_the_turn_to_others(monkeypatch, pays):
+    def advance(self, target, chain, steps):
+        assert MY_TURN.locked() != pays
+        raise ParnidagError("no step today")
+
+    monkeypatch.setattr(samplers.Redraw, "works_long", lambda self, target: pays)
+    monkeypatch.setattr(samplers.Redraw, "advance", advance)
+    with pytest.raises(ParnidagError, match="no step today"):
+        parnidag.sample(some_numbers(), sampler=REDRAW, draws=5, tune=5, chains=1, progress=False)
+    assert not MY_TURN.locked()
 
 
 def test_a_run_goes_on_from_a_checkpoint(tmp_path):

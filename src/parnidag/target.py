@@ -52,7 +52,7 @@ FIRST_TABLE = 7
 JOINT_SETS = 20_000
 """Sets of one size that are looked at for what they gain together, for each node."""
 
-REMEMBERED = ("gains", "set_sums", "known_levels", "known_tables", "known_sets", "folded_sums")
+REMEMBERED = ("gains", "set_sums", "known_levels", "known_tables", "known_sets", "folded_sums", "all_tables")
 """What a target keeps once it was computed, and does not take along to other processes."""
 
 

@@ -14,6 +14,9 @@ POLL_SECONDS = 0.1
 WORTH_A_THREAD = 2**17
 """Numbers that take some milliseconds, beside which a tenth of one for threads is nothing."""
 
+WORTH_A_TURN = 5e-4
+"""Seconds of compiled code during which another thread should go on, which then has to be waited for."""
+
 
 def usable_cores() -> int:
     """Return how many cores this process may use."""
@@ -22,21 +25,17 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def threads_for(numbers: int) -> int:
-    """Return how many threads compiled code on so many numbers is worth: none of its own if there are few."""
-    return usable_cores() if numbers >= WORTH_A_THREAD else 0
+def worth_threads(numbers: int) -> bool:
+    """Are there so many numbers to work on that threads pay?"""
+    return numbers >= WORTH_A_THREAD
 
 
 def side_by_side(work: Callable[[int], Found], count: int, most: int = 2**20) -> list[Found]:
-    """Return work(0), …, work(count − 1): compiled code runs side by side, in at most so many threads.
-
-    With no threads it runs in this one.
+    """Return work(0), …, work(count − 1): compiled code runs side by side, at most so many at once.
 
     The threads are daemons: a process that was interrupted meanwhile does not wait for them when it ends, as it would
     for those of a `ThreadPoolExecutor`.
     """
-    if most == 0:
-        return [work(number) for number in range(count)]
     numbers, failures = iter(range(count)), list[BaseException]()
     found: dict[int, Found] = {}
 
@@ -49,7 +48,7 @@ def side_by_side(work: Callable[[int], Found], count: int, most: int = 2**20) ->
         except BaseException as error:  # raised again where the caller waits
             failures.append(error)
 
-    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, most, usable_cores()))]
+    threads = [threading.Thread(target=share, daemon=True) for _ in range(min(count, max(most, 1), usable_cores()))]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -133,7 +133,7 @@ def add_up_levels(
     begin: list[Place] = [own]
     if getattr(target.score, "is_listed", False):
         begin = [(k, own[1]) for k in range(shape[0])]
-    at_once = max(int(MOST_AT_ONCE // bytes_of_sums(target.scored.size)), 1)
+    at_once = int(MOST_AT_ONCE // bytes_of_sums(target.scored.size))
     if target.scored.size >= MANY_NODES and target.levels is not None:
         wanted = _mattering(_explored(over_orders, begin, shape) or {}, NEGLIGIBLE_BY_ORDERS)
         found = side_by_side(lambda k: evidence(wanted[k], len(wanted)), len(wanted), at_once)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from parnidag._util.cores import side_by_side, threads_for
+from parnidag._util.cores import side_by_side, worth_threads
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.size import check_size
 from parnidag.kernels.jit import entry, kernel
@@ -104,7 +104,10 @@ def solve(log_weights: FloatArray) -> Solution:
 def bounded(sets: SetSums) -> Completions:
     """Bound all sums, from which follows how many terms matter (`count_terms`); `add_up` does the rest."""
     passes: list[Callable[[FloatArray], Any]] = [_sum_orders_before, _sum_orders_after]
-    log_before, (log_after, best) = side_by_side(lambda k: passes[k](sets.sums), 2, threads_for(sets.sums.size))
+    if worth_threads(sets.sums.size):
+        log_before, (log_after, best) = side_by_side(lambda k: passes[k](sets.sums), 2)
+    else:
+        log_before, (log_after, best) = (sum_up(sets.sums) for sum_up in passes)
     if log_after[0] == -np.inf:
         raise no_graph_allowed()
     fraction, exponent = np.zeros_like(log_after), np.full(log_after.shape, NOTHING)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from parnidag._util.cores import WORTH_A_TURN
 from parnidag.cells.choose import CompletedTable
 from parnidag.graphs.adjacency import Adjacency
 from parnidag.kernels.dag import GraphArrays, Scratch
@@ -226,6 +227,11 @@ class Sampler:
     def steps_a_level(self, target: Target) -> int:
         """Return the iterations after which values that are learned along with the graph are drawn anew."""
         return max(STEPS_A_NODE * target.n_nodes, FEWEST_STEPS)
+
+    def works_long(self, target: Target) -> bool:
+        """Is compiled code at work for so long between draws of cells or levels that other chains should go on?"""
+        every = self.steps_a_level(target) if target.cells is None else self.steps_a_sweep(target)
+        return every * SECONDS_A_STEP >= WORTH_A_TURN
 
     def steps_a_sweep(self, target: Target) -> int:
         """Return the iterations after which cells that are not known are drawn anew: more where that takes long."""

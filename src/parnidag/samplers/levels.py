@@ -15,10 +15,14 @@ given the graph and the level in the same way (`cells.sweep`).
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parnidag._util.cores import WORTH_A_TURN
 from parnidag.kernels.jit import entry
 from parnidag.kernels.random import RandomState, choose
 from parnidag.kernels.score_cache import make_scratch
@@ -29,26 +33,51 @@ from parnidag.target import Target, score_anew, score_graph
 if TYPE_CHECKING:
     from parnidag.samplers.base import Chain, Sampler
 
+MY_TURN = threading.Lock()
+"""Of the chains on the threads of this process one draws cells and levels at a time. That is many short calls of
+compiled code, each of which lets go of the interpreter: chains that all do so at once pass it to and fro, and took
+three times as long on two threads as on one."""
+
 
 def advance_on_levels(sampler: Sampler, target: Target, chain: Chain, steps: int) -> int:
     """Run at most `steps` iterations of a sampler, as `Sampler.advance`; draw cells and level whenever it is time."""
     target = chain.law or target
     if (target.levels is None and chain.cells is None) or chain.rungs:  # ladders see to it themselves
         return sampler.advance(target, chain, steps)
+    with MY_TURN:
+        return _advance_and_draw(sampler, target, chain, steps)
+
+
+def _advance_and_draw(sampler: Sampler, target: Target, chain: Chain, steps: int) -> int:
     done = 0
+    long_sweeps = target.cells is not None and target.cells.sweep_seconds >= WORTH_A_TURN
     every = sampler.steps_a_level(target) if chain.cells is None else sampler.steps_a_sweep(target)
     while done < steps:
         wanted = min(every - chain.iteration % every, steps - done)
-        made = sampler.advance(target, chain, wanted)
+        with _turn_of_others(sampler.works_long(target)):
+            made = sampler.advance(target, chain, wanted)
         done += made
         if made > 0 and chain.iteration % every == 0:
             if chain.cells is not None:
-                draw_cells(target, chain)
+                with _turn_of_others(long_sweeps):
+                    draw_cells(target, chain)
             if target.levels is not None:
                 draw_level(sampler, target, chain)
         if made < wanted:  # the buffer of draws is full
             break
     return done
+
+
+@contextmanager
+def _turn_of_others(pays: bool) -> Iterator[None]:
+    if not pays:
+        yield
+        return
+    MY_TURN.release()
+    try:
+        yield
+    finally:
+        MY_TURN.acquire()
 
 
 def draw_cells(target: Target, chain: Chain) -> None:

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from parnidag._util.cores import WORTH_A_TURN
 from parnidag.errors import ParnidagError
 from parnidag.exact_solver.affordable import seconds_of_a_sum
 from parnidag.exact_solver.draws import draw_layers, make_room
@@ -97,6 +98,9 @@ class Redraw(Sampler):
         completions = bounded(sets)
         complete(completions)
         return int(advance_redrawn(parts, sets, completions, chain.own, int64(steps)))
+
+    def works_long(self, target: Target) -> bool:
+        return seconds_of_a_sum(target) >= WORTH_A_TURN
 
     def steps_a_level(self, target: Target) -> int:
         return self.steps_a_sweep(target)

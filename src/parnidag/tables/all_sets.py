@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parnidag._util.cores import side_by_side, threads_for
+from parnidag._util.cores import side_by_side, worth_threads
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import entry, kernel, leaf
 from parnidag.kernels.problem import FREE
 from parnidag.kernels.random import RandomState, choose
 from parnidag.kernels.types import Floats, Integers, int64
-from parnidag.tables.build import build_tables
+from parnidag.tables.arrays import TableArrays, draw_arrays
+from parnidag.tables.build import build_tables, fill_tables
 from parnidag.tables.fill import log_add
 from parnidag.target import Target
 
@@ -93,9 +94,10 @@ def set_sums(log_weights: Floats) -> SetSums:
     weights = log_weights
     weights -= largest[:, None]
     low_sums, sums = np.empty_like(weights), np.empty_like(weights)
-    bits = len(weights) - 1
-    threads = threads_for(weights.size)
-    side_by_side(lambda j: _sum_subsets(weights[j], low_sums[j], sums[j], bits), len(weights), threads)
+    if worth_threads(weights.size):
+        side_by_side(lambda j: _sum_subsets(weights, low_sums, sums, j, j + 1), len(weights))
+    else:
+        _sum_subsets(weights, low_sums, sums, 0, len(weights))
     return SetSums(largest, weights, low_sums, sums)
 
 
@@ -107,10 +109,19 @@ def no_graph_allowed() -> ParnidagError:
 
 
 def all_local_scores(target: Target) -> Floats:
-    """Return the local log target of every node for every parent set."""
+    """Return the local log target of every node for every parent set.
+
+    A chain that asks again, since its cells have changed, has them written over those it got before.
+    """
     n = target.n_nodes
-    every = target.problem.status == FREE
-    tables = build_tables(target, every, plus_one=False, sums=False, memory=math.inf).arrays
+    tables: TableArrays | None = target.__dict__.get("all_tables")
+    if tables is None:
+        every = target.problem.status == FREE
+        tables = build_tables(target, every, plus_one=False, sums=False, memory=math.inf).arrays
+        if target.redrawn:
+            target.__dict__["all_tables"] = tables
+    else:
+        fill_tables(target, tables, draw_arrays(tables))
     if tables.scores.size == n * 2 ** (n - 1):
         return tables.scores.reshape(n, -1)
     scores = np.full((n, 2 ** (n - 1)), -math.inf)
@@ -140,19 +151,17 @@ def low_bits(n: Int) -> Int:
 
 
 @entry
-def _sum_subsets(weights: Floats, low_sums: Floats, sums: Floats, bits: Int) -> None:
-    """For one node, at column U the log of the summed weights of all parent sets within U; and the same half-way.
-
-    The largest weight is 1. Unless another is out of range beside it, numbers are added up as they are.
-    """
-    low = low_bits(bits + 1)
-    in_logs = _smallest(weights) < LEAST_LOG
-    for subset in range(sums.size):
-        sums[subset] = weights[subset] if in_logs else _in_units(weights[subset])
-    _add_subsets(sums, in_logs, np.int64(0), low)
-    _take_logs(sums, in_logs, low_sums)
-    _add_subsets(sums, in_logs, low, bits)
-    _take_logs(sums, in_logs, sums)
+def _sum_subsets(weights: Floats, low_sums: Floats, sums: Floats, first: Int, end: Int) -> None:
+    """Row j, column U: the log of the summed weights of all parent sets within U; and the same half-way."""
+    n = np.int64(weights.shape[0])
+    for j in range(first, end):
+        row, in_logs = sums[j], _smallest(weights[j]) < LEAST_LOG
+        for subset in range(row.size):
+            row[subset] = weights[j, subset] if in_logs else _in_units(weights[j, subset])
+        _add_subsets(row, in_logs, np.int64(0), low_bits(n))
+        _take_logs(row, in_logs, low_sums[j])
+        _add_subsets(row, in_logs, low_bits(n), n - 1)
+        _take_logs(row, in_logs, row)
 
 
 @kernel

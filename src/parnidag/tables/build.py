@@ -26,13 +26,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from parnidag._util.cores import side_by_side, threads_for
+from parnidag._util.cores import side_by_side, worth_threads
 from parnidag.errors import ParnidagError
 from parnidag.kernels.jit import make_frame
 from parnidag.kernels.problem import FREE, REQUIRED
 from parnidag.kernels.types import Codes, Integers
 from parnidag.scores.custom import OwnScore
-from parnidag.tables.arrays import NEVER, SUBSET, TableArrays, draw_arrays
+from parnidag.tables.arrays import NEVER, SUBSET, DrawArrays, TableArrays, draw_arrays
 from parnidag.tables.fill import fill_scores_of, fill_sums_of, make_filling
 from parnidag.target import Target
 
@@ -112,21 +112,27 @@ def build_tables(
     except MemoryError as error:
         needed = in_words(table_bytes(target, considered, plus_one))
         raise ParnidagError(f"space: this machine has no room for tables of {needed}; use fewer candidates") from error
-    draws = draw_arrays(arrays)
-
-    def fill_node(j: int) -> None:
-        room = draws._replace(frame=make_frame())
-        own = make_filling(arrays, target.problem.table, target.max_parents)
-        fill_scores_of(target.problem, arrays, room, own, j)
-        if sums:
-            fill_sums_of(arrays, room, j)
-
-    threads = 0 if isinstance(target.score, OwnScore) else threads_for(arrays.scores.size)
-    side_by_side(fill_node, target.n_nodes, threads)
+    fill_tables(target, arrays, draw_arrays(arrays))
     if sums and arrays.ranked.size:
         for first, end in itertools.pairwise(arrays.first_row):
             arrays.ranked[first:end] = np.argsort(-arrays.scores[first:end], kind="stable")
     return CandidateTables(target, considered, plus_one, arrays)
+
+
+def fill_tables(target: Target, arrays: TableArrays, draws: DrawArrays) -> None:
+    """Fill tables that are laid out: the nodes of large ones side by side."""
+
+    def fill_nodes(first: int, end: int) -> None:
+        room = draws._replace(frame=make_frame())
+        own = make_filling(arrays, target.problem.table, target.max_parents)
+        fill_scores_of(target.problem, arrays, room, own, first, end)
+        if arrays.ratios.size:
+            fill_sums_of(arrays, room, first, end)
+
+    if isinstance(target.score, OwnScore) or not worth_threads(arrays.scores.size):
+        fill_nodes(0, target.n_nodes)
+    else:
+        side_by_side(lambda j: fill_nodes(j, j + 1), target.n_nodes)
 
 
 def tables_at(target: Target, level: int, tables: CandidateTables) -> CandidateTables:

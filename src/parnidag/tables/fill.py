@@ -69,13 +69,19 @@ def walks(filling: Filling) -> bool:
 
 
 @entry
-def fill_scores_of(problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays, j: int) -> None:
-    fill_scores(open_tables(arrays, draws), open_filling(problem, own), int64(j))
+def fill_scores_of(
+    problem: Problem, arrays: TableArrays, draws: DrawArrays, own: FillArrays, first: int, end: int
+) -> None:
+    tables, filling = open_tables(arrays, draws), open_filling(problem, own)
+    for j in range(first, end):
+        fill_scores(tables, filling, int64(j))
 
 
 @entry
-def fill_sums_of(arrays: TableArrays, draws: DrawArrays, j: int) -> None:
-    fill_sums(open_tables(arrays, draws), int64(j))
+def fill_sums_of(arrays: TableArrays, draws: DrawArrays, first: int, end: int) -> None:
+    tables = open_tables(arrays, draws)
+    for j in range(first, end):
+        fill_sums(tables, int64(j))
 
 
 @kernel
