@@ -19,9 +19,9 @@ import parnidag
 
 def main(folder: Path, address: str | None) -> None:
     """Sample twice, there and here, and compare."""
-    network = parnidag.simulate(nodes=40, edges=50, rows=150, seed=1)
+    network = parnidag.simulate(nodes=30, edges=40, rows=300, seed=1)
     data = parnidag.Data(network.values, names=network.names)
-    settings = {"draws": 200, "chains": 4, "seed": 1, "progress": False}
+    settings = {"draws": 50, "chains": 4, "seed": 1, "progress": False}
 
     with ExitStack() as stack:
         if address is None:

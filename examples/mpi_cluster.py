@@ -29,12 +29,12 @@ def workers() -> AbstractContextManager[Any]:
 
 def main(folder: Path) -> None:
     """Sample, or go on where an earlier job was stopped."""
-    network = parnidag.simulate(nodes=40, edges=50, rows=150, seed=1)
+    network = parnidag.simulate(nodes=30, edges=40, rows=300, seed=1)
     data = parnidag.Data(network.values, names=network.names)
     with workers() as executor:
         print("threads" if executor is None else f"{executor.num_workers} workers of MPI")
         posterior = parnidag.sample(
-            data, draws=200, chains=4, seed=1, executor=executor, checkpoint=folder / "run.ckpt", progress=False
+            data, draws=50, chains=4, seed=1, executor=executor, checkpoint=folder / "run.ckpt", progress=False
         )
     posterior.save(folder / "posterior.nc")
     print(posterior.diagnostics().verdict)

@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 SAYS_AND_WRITES = {
     "compare_samplers.py": (r"OrderMCMC +0\.\d", {"order-bias.png"}),
     "dask_cluster.py": (
-        r"2 workers sampled 200 draws per chain\nthe same draws as on threads: True",
+        r"2 workers sampled 50 draws per chain\nthe same draws as on threads: True",
         {"posterior.nc", "run.ckpt"},
     ),
     "discrete.py": (r"(converged|exact).*\n(.*\n)*pollen – sneezing +1\.00", {"graph.csv"}),

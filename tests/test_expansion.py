@@ -7,7 +7,7 @@ import pytest
 from judging import SMALLEST_P, chain_probabilities, smallest_p_value
 
 import parnidag
-from parnidag import EdgePrior, ParnidagError, samplers, scores, space
+from parnidag import EdgePrior, ParnidagError, api, samplers, scores, space
 from parnidag.data import Data
 from parnidag.kernels.problem import FREE
 from parnidag.samplers.parni import settings as parni
@@ -228,6 +228,12 @@ def asked(monkeypatch):
     monkeypatch.setattr(parni, "initialise", recorded_initialise)
     monkeypatch.setattr(parni, "warm_start", recorded_warm_start)
     return calls
+
+
+@pytest.fixture(autouse=True)
+def without_exact_checks(monkeypatch):
+    """These tests are about where chains begin, not about what twenty columns say when all graphs are added up."""
+    monkeypatch.setattr(api, "check_of_chains", lambda target: None)
 
 
 SHORTEST = {"draws": 4, "thin": 5, "tune": 0, "chains": 3}

@@ -151,10 +151,16 @@ def default(data, **options):
     return parnidag.sample(data, **{"draws": 100, "seed": 3, "progress": False, **options})
 
 
+@functools.cache
+def by_default():
+    """What the first test that asks has sampled, by chains."""
+    return default(DENSE)
+
+
 def test_chains_that_disagree_go_on_as_ladders(by_chains, tmp_path):
     alone = default(DENSE, sampler=PARNI())
     assert alone.diagnostics().converged is False
-    posterior = default(DENSE)
+    posterior = by_default()
     assert posterior.settings["sampler"]["rungs"] == api.LADDER.rungs
     assert posterior.settings["ladders_after"] == alone.diagnostics().verdict
     assert posterior.graphs.shape == alone.graphs.shape
@@ -174,7 +180,7 @@ def test_a_checkpoint_changes_nothing(by_chains, tmp_path, monkeypatch):
         stopped.setattr(api, "_further", lambda run: None)
         default(DENSE, checkpoint=kept)
     resumed = default(DENSE, checkpoint=kept)
-    assert_same_run(resumed, default(DENSE))
+    assert_same_run(resumed, by_default())
     assert_same_run(resumed, default(DENSE, checkpoint=kept))
 
 
