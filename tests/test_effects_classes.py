@@ -142,6 +142,18 @@ def test_simulated_rows_agree_with_exact_sums_and_say_so(monkeypatch):
     assert "of the draws, 2000 simulated rows a draw for the others" in posterior.effects().method
 
 
+def test_risks_that_all_but_vanish_give_infinite_ratios_and_no_warning():
+    """Rare combinations of wide columns have drawn probabilities as small as numbers can be."""
+    codes = np.array([[0, 0]] * 20 + [[1, 1]] * 20)
+    graph = np.array([[0, 1], [0, 0]], bool)
+    posterior = parnidag.exact(
+        Data(codes, kind="discrete"), score=scores.BDeu(ess=0.02), prior=only(graph), draws=400, seed=1
+    )
+    drawn = posterior.intervene({"X0": 0}).draws("X1", "1")
+    assert ((drawn > 0) & (drawn < 1e-308)).any()
+    assert posterior.effects().summary("X0", "X1")["ratio_95%"].item() > 1e200
+
+
 def test_only_rows_in_which_a_node_was_not_set_inform_its_table():
     codes = table_of(3, rows=60)
     mask = np.zeros((60, 3), bool)

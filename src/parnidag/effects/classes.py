@@ -370,8 +370,8 @@ def risk_figures(difference: Floats, ratio: Floats, axis: Any) -> dict[str, Floa
 
 
 def ratio_of(one: Floats, other: Floats, changed: Flags) -> Floats:
-    """Return risk ratios: 1 where nothing changes, infinite where the other risk vanishes."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    """Return risk ratios: 1 where nothing changes, infinite where the other risk vanishes, or all but vanishes."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.where(changed, one / other, 1.0)
     return np.asarray(np.where(np.isnan(found), 1.0, found))
 
