@@ -12,9 +12,10 @@ import parnidag
 from benchmarks import published_svi_dag as published
 from benchmarks.bif import NETWORKS, class_network, read_bif
 from benchmarks.class_learners import our_best, ours
+from benchmarks.harness.study import Request
 from benchmarks.harness.task import Outcome
 from benchmarks.networks import MissingData
-from benchmarks.studies.discrete import in_time
+from benchmarks.studies.discrete import GIVEN_UP, LARGER, in_time
 from benchmarks.svi_dag import (
     CASES,
     class_members,
@@ -27,9 +28,11 @@ from benchmarks.svi_dag import (
     roc_area,
     suited_score,
 )
+from benchmarks.wide_tables import HEADINGS, dropped_edges, line_of
 from parnidag import scores
 from parnidag.graphs.equivalence import cpdag
 from parnidag.metrics import shd_cpdag
+from parnidag.target import Target
 
 # ── the rule for the score ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -168,6 +171,24 @@ def test_who_takes_longer_than_allowed_has_no_figures():
     assert not in_time(slow, 30.0).figures
 
 
+def test_who_has_no_time_is_asked_once_and_not_for_more():
+    """The table says who was not tried, and whose chains say that they have not converged."""
+    request, size = Request("standard", methods=("parnidag", *GIVEN_UP)), LARGER.sizes["standard"]
+    asked = LARGER.tasks(request, size)
+    for method, last in GIVEN_UP.items():
+        at = size.networks.index(last)
+        tried = {(task.labels["network"], task.labels["rows"]) for task in asked if task.labels["method"] == method}
+        assert tried == {*itertools.product(size.networks[:at], size.rows), (last, 1000)}
+    known = {"nodes": 3, "edges": 2, "shd": 1, "cpdag_shd": 1, "cpu_seconds": 2.0, "converged": "False"}
+    found = [(task, Outcome(figures=known if task.labels["method"] == "parnidag" else {})) for task in asked]
+    found = [(task, one if one.figures else Outcome("stopped")) for task, one in found]
+    report = LARGER.report(request, size, found).markdown
+    lines = [[cell.strip() for cell in line.split("|")[2:-1]] for line in report.splitlines() if line.startswith("| ")]
+    assert "† says itself" in report
+    assert ["1,000", "1.0 †", "no time", "no time"] in lines
+    assert ["500", "1.0 †", "not tried", "not tried"] in lines
+
+
 def test_mode_and_best_graph_agree_where_the_data_are_clear():
     rng = np.random.default_rng(2)
     values = rng.integers(0, 2, (400, 3))
@@ -175,3 +196,17 @@ def test_mode_and_best_graph_agree_where_the_data_are_clear():
     collider = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], bool)
     for learner in (ours, our_best):
         assert (learner(values, 1, 50)[0] == collider).all()
+
+
+def test_score_drops_edges_whose_tables_are_too_wide_for_the_rows():
+    """Two clear causes are kept; one of twenty levels that changes hardly anything is not."""
+    rng = np.random.default_rng(3)
+    values = np.column_stack([rng.integers(0, size, 300) for size in (2, 2, 20, 2)])
+    values[:, 3] = (values[:, 0] | values[:, 1]) ^ (rng.random(300) < 0.05)
+    truth = np.zeros((4, 4), bool)
+    truth[:3, 3] = True
+    data = parnidag.Data(values, kind="discrete")
+    assert dropped_edges(Target.build(data, scores.BDeu(), parnidag.EdgePrior()), truth) == 1
+    line = dict(zip(HEADINGS[1:], line_of(data, truth, "1"), strict=True))
+    assert (line["true edges"], line["the score drops"], line["of graphs"]) == ("3", "1", "1")
+    assert float(line["truth below best"]) > 5
