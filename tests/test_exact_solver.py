@@ -119,6 +119,21 @@ def test_subsets_are_summed_as_in_logs_however_far_apart_weights_are(depth):
     np.testing.assert_allclose(set_sums(weights.copy()).sums, expected, rtol=1e-14, atol=1e-14)
 
 
+def test_bounds_are_sums_over_all_orders():
+    sums = set_sums(random_weights(5, 8) * 3.0)
+    found = exact_sums.bounded(sums)
+    orders = np.array(
+        [
+            sum(sums.sums[j, column_of(order[:place], j)] for place, j in enumerate(order))
+            for order in itertools.permutations(range(5))
+        ]
+    )
+    every = np.logaddexp.reduce(orders)
+    assert found.log_after[0] == pytest.approx(every, abs=1e-12)
+    assert found.log_before[-1] == pytest.approx(every, abs=1e-12)
+    assert found.least[0] == pytest.approx(max(orders.max(), every - math.log(120)) - exact_sums.NEGLIGIBLE, abs=1e-12)
+
+
 def test_near_empty_posterior_cancels_most_and_is_still_right():
     log_weights = per_edge_weights(5, -30.0)
     assert_solves(log_weights)
