@@ -13,7 +13,7 @@ from parnidag.graphs.adjacency import arcs_of, random_topological_order
 from parnidag.kernels.dag import close_dag, drop_parents, open_dag, take_parents
 from parnidag.kernels.declare import named
 from parnidag.kernels.jit import entry
-from parnidag.kernels.score_cache import MOST_DIRECT, empty_cache, make_scratch
+from parnidag.kernels.score_cache import MOST_DIRECT, QUICK, empty_cache, make_scratch
 from parnidag.samplers.base import Asked, new_chain
 from parnidag.samplers.parni.mixture import PRESETS
 from parnidag.target import Target, lay_graph
@@ -32,6 +32,9 @@ CONSTRAINTS = {
     "constrained": EdgePrior(h=0.2, required=[(0, 1), (5, 3)], forbidden=[(2, 4), (7, 0)], max_parents=3),
 }
 
+REMEMBERED = scores.Spline()
+"""A score that takes longer to compute than to find in memory, whatever the parents."""
+
 
 def begin(sampler, target, tune, seed=1):
     chain = new_chain(target, target.required, seed, 0)
@@ -39,10 +42,10 @@ def begin(sampler, target, tune, seed=1):
     return chain
 
 
-def weak_target(prior, nodes=12):
+def weak_target(prior, nodes=12, score=None):
     """Few rows and a generous prior: chains add, delete and turn edges all the time."""
     simulation = simulate(nodes=nodes, edges=14, rows=20, seed=4)
-    return Target.build(Data(simulation.values), scores.Gaussian(), prior)
+    return Target.build(Data(simulation.values), score or scores.Gaussian(), prior)
 
 
 def assert_state_is_consistent(target, chain):
@@ -105,10 +108,10 @@ def test_lazy_edge_counts_equal_counting_every_iteration(name):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_memo_never_changes_a_chain(name):
     """With room for two scores almost everything is recomputed; the chain must not notice."""
-    target = weak_target(CONSTRAINTS["free"], nodes=MOST_DIRECT + 1)
+    target = weak_target(CONSTRAINTS["free"], nodes=MOST_DIRECT + 1, score=REMEMBERED)
     sampler = SAMPLERS[name]
     chains = [begin(sampler, target, tune=2_000) for _ in range(2)]
-    chains[1]._scratch = make_scratch(target.n_nodes, target.max_parents, 2)
+    chains[1]._scratch = make_scratch(target.n_nodes, target.max_parents, 2, target.problem.table.widest)
     for chain in chains:
         sampler.advance(target, chain, 20_000)
     assert chains[1].memo_hit_rate < chains[0].memo_hit_rate - 0.2
@@ -131,6 +134,16 @@ def test_few_nodes_need_no_memo_and_do_not_notice(name):
     for field in ("parents", "degree", "local", "visits", "rng"):
         assert (getattr(chains[0].graph, field) == getattr(chains[1].graph, field)).all()
     assert chains[0].memo_hit_rate > 0.9
+
+
+def test_the_memo_is_not_asked_for_what_is_quicker_computed():
+    target = weak_target(CONSTRAINTS["free"], nodes=MOST_DIRECT + 1)
+    chain = begin(SAMPLERS["mixed"], target, tune=500)
+    SAMPLERS["mixed"].advance(target, chain, 20_000)
+    kept = chain.scratch(target).cache
+    assert (kept["degree"][kept["owner"] > 0] > QUICK).all()
+    assert named(chain.graph).misses > 100_000
+    assert_state_is_consistent(target, chain)
 
 
 def test_parent_sets_too_large_for_the_memo_are_scored_too():

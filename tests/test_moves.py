@@ -10,7 +10,7 @@ import pytest
 import reference
 from judging import SMALLEST_P, chain_probabilities, graph_p_value, smallest_p_value
 from plain_python import script_figures
-from test_kernels import CONSTRAINTS, assert_state_is_consistent, begin, weak_target
+from test_kernels import CONSTRAINTS, REMEMBERED, assert_state_is_consistent, begin, weak_target
 from test_sampling import PRIORS
 
 import parnidag
@@ -258,7 +258,7 @@ def test_scores_are_the_same_by_whatever_way_they_were_remembered(records, hashe
 
 @pytest.mark.parametrize("name", ["mixed", "all", "ADR"])
 def test_sets_with_one_hash_never_change_a_chain(name):
-    target = weak_target(CONSTRAINTS["constrained"], nodes=MOST_DIRECT + 1)
+    target = weak_target(CONSTRAINTS["constrained"], nodes=MOST_DIRECT + 1, score=REMEMBERED)
     chains = [begin(SAMPLERS[name], each, tune=500) for each in (target, same_hash(target))]
     for chain, each in zip(chains, (target, same_hash(target)), strict=True):
         SAMPLERS[name].advance(each, chain, 20_000)

@@ -57,6 +57,18 @@ def standardised(values):
     return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
 
 
+def test_determinants_beyond_the_range_of_numbers():
+    """Columns of scale 10⁷, whose determinant has four hundred digits."""
+    target = target_of(1e7 * np.random.default_rng(8).normal(size=(60, 28)), scores.BGe(standardise=False))
+    table, parents = target.problem.table, np.arange(1, 27)
+    a, b, c = table.coefficients[0][:, parents.size]
+    among, shared = table.gram[0][np.ix_(parents, parents)], table.gram[0][0, parents]
+    left = table.own[0] - shared @ np.linalg.solve(among, shared)
+    determinant = np.linalg.slogdet(among)[1]
+    assert determinant > 400 * np.log(10)
+    assert target.local(0, parents) == pytest.approx(a + b * determinant + c * np.log(left), rel=1e-12)
+
+
 # vectors
 
 

@@ -12,11 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from parnidag.kernels.by_address import NO_FUNCTION, call_score
-from parnidag.kernels.jit import kernel
+from parnidag.kernels.jit import kernel, leaf
 from parnidag.kernels.problem import UNSCORED, ScoreTable
 from parnidag.kernels.types import Floats, Integers, int64
 
 ONE = int64(1)
+LEAST_PRODUCT, MOST_PRODUCT = 1e-100, 1e100
+"""A product of pivots beyond these is put into the logarithm, before it leaves the range of numbers."""
 
 
 @kernel
@@ -26,6 +28,8 @@ def node_score(table: ScoreTable, node: int, parents: Integers, count: int, fact
         if table.pattern[node] == UNSCORED:
             return 0.0
         return table.scale * call_score(table.function, node, parents, count, table.content)
+    if is_of_columns(table):
+        return score_of_columns(table, node, parents, count, factor)
     gram = table.gram[table.pattern[node]]
     first = table.first_column
     own, child = table.own[node], table.child_column[node]
@@ -49,6 +53,50 @@ def node_score(table: ScoreTable, node: int, parents: Integers, count: int, fact
     if table.child_width[node] > ONE:
         score += further_columns(table, node, parents, count, rows, 2.0 * log_determinant, factor)
     return score
+
+
+@leaf
+def is_of_columns(table: ScoreTable) -> bool:
+    """Is every node one column of a Gaussian score?"""
+    return table.function == NO_FUNCTION and table.gram.shape[1] == table.own.size
+
+
+@leaf
+def score_of_columns(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
+    """Score `node` where every node is one column.
+
+    This is most of what chains on such tables do. So M_PP = L D Lᵀ takes the place of the Cholesky factor: it needs no
+    roots, one division for each parent, and one logarithm for the product of all pivots.
+    """
+    pattern = table.pattern[node]
+    gram, own, last = table.gram[pattern], table.own[node], factor.shape[1] - 1
+    explained, pivots, log_determinant = 0.0, 1.0, 0.0
+    for k in range(count):
+        row, mine = gram[parents[k]], factor[k]
+        for other in range(k):
+            value, above = row[parents[other]], factor[other]
+            for earlier in range(other):
+                value -= mine[earlier] * above[earlier]
+            mine[other] = value
+        left, shared = row[parents[k]], row[node]
+        for other in range(k):
+            value = mine[other]
+            mine[other] = value * factor[other, other]
+            left -= value * mine[other]
+            shared -= mine[other] * factor[other, last]
+        left = sound(left, row[parents[k]])
+        mine[k] = 1.0 / left
+        mine[last] = shared
+        explained += shared * shared * mine[k]
+        pivots *= left
+        if not LEAST_PRODUCT < pivots < MOST_PRODUCT:
+            log_determinant += math.log(pivots)
+            pivots = 1.0
+    if count > 0:
+        log_determinant += math.log(pivots)
+    residual = sound(own - table.mix * explained, own)
+    a, b, c = coefficients_of(table, node, count)
+    return a + b * log_determinant + c * math.log(residual)
 
 
 @kernel

@@ -5,6 +5,7 @@ collision. It is bounded: new scores push old ones out. A score is a pure functi
 so what the cache happens to hold never changes a chain.
 
 With few nodes there is a place for every set of parents, found by its bits: `direct` then stands in for the cache.
+Gaussian scores of more nodes, with up to `QUICK` parents, are not kept at all.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import numpy as np
 from parnidag.kernels.dag import ABSENT, CACHE_RECORD, LONGEST_KEY, ONE, ZERO, Dag, Scratch
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.lazy_zeros import lazy_zeros
-from parnidag.kernels.local_score import node_score
+from parnidag.kernels.local_score import is_of_columns, node_score, score_of_columns
 from parnidag.kernels.types import Records, Words, int64, uint32, uint64
 
 ALIGNMENT = 64
 MOST_DIRECT = 12
 """Up to so many nodes every set of parents has a place of its own (400 kB in all)."""
+QUICK = int64(6)
+"""Where every node is one column, scores of up to so many parents are quicker computed than found in memory."""
 WORDS_SEED = 20231210
 """Seed of the hash words; any value will do, since hits are verified."""
 NOBODY = int64(-1)
@@ -74,8 +77,9 @@ def flipped_score(dag: Dag, node: int, other: int) -> float:
     degree = dag.degree[node] + ONE if adding else dag.degree[node] - ONE
     if degree > dag.max_parents:
         return -math.inf
-    if degree > LONGEST_KEY:
+    if never_kept(dag, degree):
         write_family(dag, node, NOBODY if adding else other, other if adding else NOBODY)
+        dag.misses += ONE
         return local_score(dag, node, degree)
     word = dag.key[node] ^ dag.words[0, other]
     score = direct_score(dag, word)
@@ -88,6 +92,12 @@ def flipped_score(dag: Dag, node: int, other: int) -> float:
         return recalled(dag, slot ^ ONE)
     write_family(dag, node, NOBODY if adding else other, other if adding else NOBODY)
     return new_score(dag, node, degree, word)
+
+
+@leaf
+def never_kept(dag: Dag, degree: int) -> bool:
+    """Is a score of so many parents computed whenever it is asked for?"""
+    return degree > LONGEST_KEY or (degree <= QUICK and dag.direct.size == 0 and is_of_columns(dag.table))
 
 
 @kernel
@@ -139,7 +149,8 @@ def family_score(dag: Dag, node: int, degree: int) -> float:
 
     `flipped_score` is the faster way to sets that differ from the present parents by one node.
     """
-    if degree > LONGEST_KEY:
+    if never_kept(dag, degree):
+        dag.misses += ONE
         return local_score(dag, node, degree)
     word = dag.words[1, node]
     for k in range(degree):
@@ -212,7 +223,15 @@ def local_score(dag: Dag, node: int, degree: int) -> float:
     prior = 0.0
     for k in range(degree):
         prior += dag.log_odds[family[k], node]
-    return node_score(dag.table, node, family, degree, dag.factor) + prior
+    if is_of_columns(dag.table):
+        return prior + column_score(dag, node, degree)
+    return prior + node_score(dag.table, node, family, degree, dag.factor)
+
+
+@kernel
+def column_score(dag: Dag, node: int, degree: int) -> float:
+    """Compute the score as `node_score` would; to pass the whole table on takes longer than that."""
+    return score_of_columns(dag.table, node, dag.family, degree, dag.factor)
 
 
 @kernel

@@ -72,7 +72,8 @@ class Diagnostics:
         Chains, by index from 0, that sit in the same mode at all separated groups of nodes; empty if there are none.
     acceptance, evaluations, omega, iterations, iterations_per_second, memo_hit_rate : list of float or None
         One figure a chain: acceptance rate, neighbourhoods evaluated an iteration, the adapted ω, kept iterations,
-        speed over tuning and kept iterations, share of local scores found in the cache; None if the sampler has none.
+        speed over tuning and kept iterations, share of local scores found in the cache (none of those that are quicker
+        computed: Gaussian ones of few parents); None if the sampler has none.
     move_acceptance : dict
         Acceptance rate of each kind of move, one figure a chain; empty if the sampler has one kind only.
     move_outside : dict
