@@ -1,5 +1,7 @@
 """Graphs drawn anew from all there are: the law of graph and cells, without cells that of exact sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from parnidag.samplers.base import Prepared
 from parnidag.samplers.levels import MY_TURN, draw_cells
 from parnidag.samplers.redraw import is_quick
 from parnidag.scores import BGe
+from parnidag.tables.all_sets import all_local_scores
 from parnidag.target import Target
 
 REDRAW = samplers.Redraw()
@@ -69,6 +72,15 @@ def test_without_cells_its_law_is_that_of_exact_sums(prior):
     claimed = found.summary()["mcse"].max()
     assert np.abs(np.asarray(found.edge_probabilities) - truth).max() < 5 * claimed < 0.05
     assert found.diagnostics().converged
+
+
+def test_only_a_chain_that_has_a_target_of_its_own_writes_over_its_scores():
+    target = Target.build(parnidag.Data(some_numbers()), BGe(), parnidag.EdgePrior())
+    for own in (False, True):
+        asked = replace(target, redrawn=own)
+        first, second = all_local_scores(asked), all_local_scores(asked)
+        np.testing.assert_array_equal(first, second)
+        assert np.shares_memory(first, second) == own
 
 
 def mixed_table(rows=80, seed=1):
