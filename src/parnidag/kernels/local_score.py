@@ -24,12 +24,18 @@ LEAST_PRODUCT, MOST_PRODUCT = 1e-100, 1e100
 @kernel
 def node_score(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
     """Score `node` given its first `count` `parents`, sorted; `factor` is scratch of (their columns + 1) squared."""
+    if is_of_columns(table):
+        return score_of_columns(table, node, parents, count, factor)
+    return score_of_others(table, node, parents, count, factor)
+
+
+@kernel
+def score_of_others(table: ScoreTable, node: int, parents: Integers, count: int, factor: Floats) -> float:
+    """Score `node` where the score is a function, or some nodes are several columns."""
     if table.function != NO_FUNCTION:
         if table.pattern[node] == UNSCORED:
             return 0.0
         return table.scale * call_score(table.function, node, parents, count, table.content)
-    if is_of_columns(table):
-        return score_of_columns(table, node, parents, count, factor)
     gram = table.gram[table.pattern[node]]
     first = table.first_column
     own, child = table.own[node], table.child_column[node]

@@ -17,7 +17,7 @@ import numpy as np
 from parnidag.kernels.dag import ABSENT, CACHE_RECORD, LONGEST_KEY, ONE, ZERO, Dag, Scratch
 from parnidag.kernels.jit import kernel, leaf, make_frame
 from parnidag.kernels.lazy_zeros import lazy_zeros
-from parnidag.kernels.local_score import is_of_columns, node_score, score_of_columns
+from parnidag.kernels.local_score import is_of_columns, score_of_columns, score_of_others
 from parnidag.kernels.types import Records, Words, int64, uint32, uint64
 
 ALIGNMENT = 64
@@ -225,7 +225,7 @@ def local_score(dag: Dag, node: int, degree: int) -> float:
         prior += dag.log_odds[family[k], node]
     if is_of_columns(dag.table):
         return prior + column_score(dag, node, degree)
-    return prior + node_score(dag.table, node, family, degree, dag.factor)
+    return prior + score_of_others(dag.table, node, family, degree, dag.factor)
 
 
 @kernel
