@@ -341,6 +341,15 @@ def test_saved_results_answer_the_same(tmp_path):
     assert (posterior.effects(seed=3).draws("X0", "X1") != posterior.effects(seed=4).draws("X0", "X1")).any()
 
 
+def test_named_scores_without_parameters_are_refused(monkeypatch):
+    """A new score has a name before it has effects."""
+    values = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1).values
+    posterior = parnidag.exact(values, score=scores.BIC(), draws=2, seed=1)
+    monkeypatch.setattr("parnidag.scores.by_name.LINEAR", ())
+    with pytest.raises(parnidag.ParnidagError, match="BIC has none that parnidag knows"):
+        posterior.effects()
+
+
 def test_results_without_sums_ask_for_the_table():
     data = parnidag.simulate(nodes=3, edges=2, rows=50, seed=1).values
     posterior = parnidag.sample(data, draws=50, seed=1, progress=False)

@@ -18,6 +18,8 @@ from parnidag.scores.by_name import described_score, has_linear_parameters
 from parnidag.scores.copula import Copula
 
 GIVE_DATA = "pass the table of the run as data="
+OTHER_PARAMETERS = {"Spline": "curved", "BDeu": "tables"}
+"""What parameters are, of scores that are no linear regressions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class Source:
         """What parameters are: "linear" coefficients, "curved" functions or "tables" of probabilities."""
         if has_linear_parameters(self.score):
             return "linear"
-        return {"Spline": "curved", "BDeu": "tables"}[type(self.score).__name__]
+        return OTHER_PARAMETERS[type(self.score).__name__]
 
     def tables(self) -> tuple[ScoreTable, ...]:
         return tuple(score.table(self.data) for score in self.variants)
@@ -68,7 +70,8 @@ def source_of(record: RunRecord, kept: Data | None, given: object) -> Source:
     settings = record.settings
     name = str((settings.get("score") or {}).get("name", "unknown"))
     score = described_score(settings.get("score") or {})
-    if score is None:
+    known = has_linear_parameters(score) or name in OTHER_PARAMETERS or isinstance(score, Copula)
+    if score is None or not known:
         raise ParnidagError(
             f"effects need the parameters of the score, and {name} has none that parnidag knows: scores of your own "
             "are numbers for graphs only; Gaussian, GPrior, BGe, BIC, Copula, Spline and BDeu have parameters"
