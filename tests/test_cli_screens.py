@@ -163,6 +163,15 @@ def test_long_sentences_stay_whole_in_a_pipe(capsys):
 # ── in a terminal ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_long_names_of_effects_stay_whole_in_80_columns(monkeypatch):
+    headings = ["cause", "effect", "mean", "sd", "5%", "95%", "positive", "zero", "negative"]
+    row = ["cholesterol", "blood pressure (mmHg)", "0.00116", "0.016", "-0.00185", "0.0209", "0.105", "0.836", "0.0589"]
+    text = shown(monkeypatch, 80, lambda: print_table(headings, [row], headings[2:]))
+    assert "blood pressure (mmHg)" in text
+    assert "zero" in text
+    assert "negative" not in text
+
+
 @pytest.mark.parametrize("width", [80, 50, 30])
 def test_tables_fit_the_terminal(width, monkeypatch):
     names = ["a_rather_long_name", "another_long_name", "[bold]markup[/bold]"]

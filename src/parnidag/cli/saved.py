@@ -90,8 +90,8 @@ def effects(
     result: Path,
     /,
     *,
-    cause: str | None = None,
-    effect: str | None = None,
+    cause: Annotated[str | None, Parameter(metavar="NODE")] = None,
+    effect: Annotated[str | None, Parameter(metavar="NODE")] = None,
     do: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NODE=VALUE")] = (),
     versus: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, metavar="NODE=VALUE")] = (),
     data: Path | None = None,
@@ -108,8 +108,10 @@ def effects(
     ----------
     result
         The result, as "parnidag sample -o FILE.nc" saved it.
-    cause, effect
-        Only the effects of this node, or on this one.
+    cause
+        Only the effects of this node.
+    effect
+        Only the effects on this node.
     do
         Set a node to a value, and show every other node. Repeatable: all are set together.
     versus

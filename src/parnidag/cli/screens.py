@@ -230,6 +230,10 @@ def print_json(answer: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+LOST = ("in MC errors", "difference", "rhat", "ess", "mcse", "evidence", "direction", "negative", "positive", "sd")
+"""The columns that a narrow terminal loses, in this order."""
+
+
 def print_table(headings: list[str], rows: list[list[str]], numbers: Collection[str] = NUMERIC) -> None:
     """Print a table: drawn for the width of a terminal, aligned plain text in a pipe; a name stays on its line."""
     rows = [[visible(text) for text in row] for row in rows]
@@ -258,8 +262,7 @@ def print_table(headings: list[str], rows: list[list[str]], numbers: Collection[
 def _that_fit(headings: list[str], widths: list[int], width: int) -> tuple[list[int], list[str]]:
     """Choose the columns, and shorten their headings, for a terminal of this width."""
     shown = list(range(len(headings)))
-    # What a narrow terminal loses, in this order.
-    for dropped in ("in MC errors", "difference", "rhat", "ess", "mcse", "evidence", "direction"):
+    for dropped in LOST:
         if sum(widths[k] + 2 for k in shown) <= width:
             return shown, headings
         shown = [k for k in shown if headings[k] != dropped]
